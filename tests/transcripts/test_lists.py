@@ -151,6 +151,44 @@ def test_an_answer_that_its_messages_hold_under_its_id_is_read_once() -> None:
     assert one({"samples": [sample]}).messages == [TALK[0], answer]
 
 
+def event(number: int, key: str, **fields: Any) -> dict[str, Any]:
+    kind = "content_block_start" if key == "content_block" else "content_block_delta"
+    return {"type": kind, "index": number, key: fields}
+
+
+def test_an_answer_that_bedrock_logged_as_the_events_of_its_stream_is_put_together() -> None:
+    """In its place stood an empty message; and of batches of Bedrock's, answers were left out."""
+    events = [
+        {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
+        event(0, "content_block", type="thinking", thinking="", signature=""),
+        *(event(0, "delta", type="thinking_delta", thinking=text) for text in ("so", " be it")),
+        event(0, "delta", type="signature_delta", signature="s"),
+        {"type": "content_block_stop", "index": 0},
+        *(event(1, "content_block", type="text", text=""), event(1, "delta", type="text_delta", text="I look.")),
+        event(2, "content_block", type="tool_use", id="c", name="f", input={}),
+        *(event(2, "delta", type="input_json_delta", partial_json=text) for text in ("", '{"path": ', '"a"}')),
+        event(3, "content_block", type="tool_use", id="d", name="g", input={}),
+        event(4, "content_block", type="tool_use", id="e", name="g", input={}),
+        event(4, "delta", type="input_json_delta", partial_json='{"cut'),
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 3}},
+        {"type": "message_stop"},
+    ]
+    request = {"anthropic_version": "bedrock-2023-05-31", "system": "rules", "messages": TALK[:1]}
+    found = one({"input": {"inputBodyJson": request}, "output": {"outputBodyJson": events}})
+    answer = [
+        {"type": "thinking", "thinking": "so be it", "signature": "s"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c", "name": "f", "input": {"path": "a"}},
+        {"type": "tool_use", "id": "d", "name": "g", "input": {}},
+        {"type": "tool_use", "id": "e", "name": "g", "input": {"": '{"cut'}},
+    ]
+    assert found.format == "anthropic"
+    assert found.messages == [RULES, TALK[0], {"role": "assistant", "content": answer}]
+    assert one({"input": request, "output": events[:1]}).messages == [RULES, TALK[0]]
+    answered = {"type": "message", "model": "m", "role": "assistant", "content": answer, "usage": {}}
+    assert one({"recordId": "r", "modelInput": request, "modelOutput": answered}).messages == found.messages
+
+
 def test_an_answer_in_blocks_keeps_the_calls_beside_them() -> None:
     """They were left out, and what the agent did last was in no conversation."""
     answer = {**CALLING, "content": [{"type": "text", "text": "I look."}]}

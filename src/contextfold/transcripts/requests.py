@@ -22,8 +22,9 @@ ANSWERS = {
     "full_request": ("full_response",),
     "request_body": ("response_body",),
     "requestBody": ("responseBody",),
+    "modelInput": ("modelOutput",),
 }
-"""Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, logs of Vertex and Bedrock."""
+"""Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, what Vertex and Bedrock log."""
 HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
 SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
@@ -37,7 +38,8 @@ def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | N
         return None if any(is_marked("openai-chat", message) for message in messages) else "openai-responses"
     if key == "contents":
         return "gemini"
-    return "anthropic" if "system" in body and "model" in body else None
+    is_anthropic = "anthropic_version" in body or ("system" in body and "model" in body)
+    return "anthropic" if is_anthropic else None
 
 
 def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
@@ -144,6 +146,8 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     if not depth:
         return []
     if isinstance(response, list):
+        if _is_stream(response):
+            return _of_stream(response)
         if all(isinstance(one, dict) and ("role" in one or is_marked("openai-responses", one)) for one in response):
             return list(response)
         return answer_in(response[0], depth - 1)  # choices, or the generations of each prompt
@@ -159,3 +163,45 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         return [content]
     return next((found for key in HOLDING if (found := answer_in(response.get(key), depth - 1))), [])
+
+
+# ---- a stream that was recorded as it came ----
+
+STREAMED = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+def _is_stream(response: list[Any]) -> bool:
+    """Whether these are the events of Anthropic's stream, which Bedrock's logs hold as they came."""
+    first = response[0] if response else None
+    return isinstance(first, dict) and first.get("type") == "message_start" and isinstance(first.get("message"), dict)
+
+
+def _of_stream(events: list[Any]) -> list[Any]:
+    blocks: dict[int, dict[str, Any]] = {}
+    inputs: dict[int, str] = {}
+    for event in events:
+        number = event.get("index") if isinstance(event, dict) else None
+        if not isinstance(number, int):
+            continue
+        begun, delta = event.get("content_block"), event.get("delta")
+        if isinstance(begun, dict):
+            blocks[number] = {**begun}
+        elif isinstance(delta, dict) and isinstance(delta.get("partial_json"), str):
+            inputs[number] = inputs.get(number, "") + delta["partial_json"]
+        elif isinstance(delta, dict) and number in blocks:
+            key = STREAMED.get(str(delta.get("type")), "")
+            if isinstance(delta.get(key), str):
+                blocks[number][key] = f"{blocks[number].get(key) or ''}{delta[key]}"
+    for number, written in inputs.items():
+        if number in blocks and written:
+            blocks[number]["input"] = _read(written)
+    content = [blocks[number] for number in sorted(blocks)]
+    return [{"role": "assistant", "content": content}] if content else []
+
+
+def _read(written: str) -> Any:
+    """The arguments of a call; those that were cut off are kept as they were written."""
+    try:
+        return json_values.read(written)
+    except ValueError:
+        return {"": written}
