@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contextfold import formats
+from contextfold import formats, json_values
 from contextfold.errors import InputError
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
@@ -35,6 +35,8 @@ KNOWN_KEYS = (
     "input",
     "contents",
 )
+TEXTS = ("messages", "history", "trajectory", "input", "conversation", "conversations")
+"""Keys under which data sets and exports of tables have messages as JSON in a text."""
 KIMI_PROMPT = "_system_prompt"
 KIMI_ROWS = ("_checkpoint", "_usage")
 DEPTH = 5
@@ -106,6 +108,7 @@ def _lists_in(value: Any, depth: int) -> Iterator[Found]:
 
 def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
     """Lists under the first known key that has any; under all other keys only if none has."""
+    body = _unpacked(body, depth)
     for key in KNOWN_KEYS:
         listed = requests.messages_of(body, key)
         if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
@@ -119,6 +122,24 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
             return
     for key in body:
         yield from _answered(body, key, depth)
+
+
+def _unpacked(body: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """The same, with messages, or an object around them, in place of the texts that hold them as JSON.
+
+    Any other text stays: that of a Responses request is the user's, whatever it holds.
+    """
+    found = {}
+    for key in TEXTS:
+        text = body.get(key)
+        if isinstance(text, str) and text.lstrip().startswith(("[", "{")):
+            try:
+                value = json_values.read(text)
+            except ValueError:
+                continue
+            if next(_lists_in(value, depth), None) is not None or (key == "messages" and value == []):
+                found[key] = value
+    return {**body, **found} if found else body
 
 
 def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:

@@ -43,15 +43,8 @@ def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | N
 
 
 def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
-    """The list of messages under ``key``; data sets hold ``messages`` as JSON, and the ``input`` of a Responses request
-    may be one string.
-    """
+    """The list of messages under ``key``; the ``input`` of a Responses request may be one string."""
     value = body.get(key)
-    if key == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json_values.read(value)
-        except ValueError:
-            return None
     if isinstance(value, list):
         return value
     if key == "input" and isinstance(value, str) and "model" in body:
