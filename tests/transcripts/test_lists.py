@@ -227,6 +227,24 @@ def test_entries_that_only_the_recorder_added_are_left_out() -> None:
     assert one([*TALK, act, own, {**act, "content": "said"}, end]).messages == [*TALK, {**act, "content": "said"}]
 
 
+def test_entries_that_stand_for_several_messages_are_these() -> None:
+    """What mini-swe-agent keeps of the Responses API was refused, and so were AG2's results of calls."""
+    items = [
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    ]
+    result = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    whole = {"id": "resp", "object": "response", "output": items, "extra": {"cost": 1}}
+    found = one({"messages": [RULES, TALK[0], whole, result], "info": {}})
+    assert (found.format, found.messages) == ("openai-responses", [RULES, TALK[0], *items, result])
+    results = [{"role": "tool", "tool_call_id": id, "content": id} for id in ("c", "d")]
+    calling = {**CALLING, "tool_calls": [{"id": id, "function": {"name": "f"}} for id in ("c", "d")]}
+    joined = {"role": "tool", "name": "executor", "content": "c\n\nd", "tool_responses": results}
+    assert one([TALK[0], calling, joined, TALK[1]]).messages == [TALK[0], calling, *results, TALK[1]]
+    for odd in ([], None, [3], "x"):
+        assert one([TALK[0], {**TALK[1], "tool_responses": odd}]).messages[1]["tool_responses"] == odd
+
+
 def test_rows_of_kimi_cli_about_its_context_are_left_out_and_its_prompt_is_the_system_prompt() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
     talk = [

@@ -5,7 +5,8 @@ that such files use, in that order, then under any other key, a few levels deep.
 
 Entries of a list that the recorder added and that no model was ever sent are left out: the ``exit`` entry of
 mini-swe-agent, the calls that a simulated user of tau2 made in its own environment, with their results, and Kimi CLI's
-rows about its context.
+rows about its context. Entries that stand for several are these: answers of Responses that mini-swe-agent keeps whole,
+and the results of parallel calls in one message of AG2's.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def read(document: TranscriptFile, format: str | None = None) -> list[Conversati
     left_out = _without_messages(document)
     conversations = []
     for name, entry in zip(document.names(len(found)), found, strict=True):
-        messages = [_as_sent(message) for message in entry.messages if _was_sent(message)]
+        messages = [sent for message in entry.messages if _was_sent(message) for sent in _as_sent(message)]
         known = format or entry.format or _detected(messages)
         conversations.append(Conversation(name, known, messages, KIND, entry.tools, left_out))
     return conversations
@@ -177,9 +178,15 @@ def _is_message(entry: Any) -> bool:
     return shape is not None or is_marked("openai-responses", entry) or is_marked("gemini", entry)
 
 
-def _as_sent(message: Any) -> Any:
-    is_prompt = isinstance(message, dict) and message.get("role") == KIMI_PROMPT
-    return {**message, "role": "system"} if is_prompt else message
+def _as_sent(message: Any) -> list[Any]:
+    """A message as a model was sent it, or those that an entry stands for: whole answers, and results of one turn."""
+    if not isinstance(message, dict):
+        return [message]
+    if message.get("role") == KIMI_PROMPT:
+        return [{**message, "role": "system"}]
+    inner = message.get("output") if message.get("object") == "response" else message.get("tool_responses")
+    held = objects_in(inner) if "tool_call_id" not in message else []
+    return held if held and held == inner else [message]
 
 
 def _was_sent(message: Any) -> bool:
