@@ -159,6 +159,7 @@ SESSIONS: dict[str, Any] = {
         | {"message": {"id": "m", "role": "assistant", "content": [USE]}},
         {"type": "user", "uuid": "3", "parentUuid": "2", "sessionId": "s"}
         | {"message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]}},
+        {"type": "tool_call", "call_id": "d", "tool_call": {"function": {"name": "f", "args": {}, "result": "x"}}},
     ],
     "codex": [
         {"type": "session_meta", "payload": {"id": "s", "instructions": "rules"}},

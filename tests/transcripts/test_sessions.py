@@ -152,6 +152,44 @@ def test_rows_that_claude_code_prints_are_those_of_its_files() -> None:
         ]
 
 
+def test_what_cursors_agent_prints_keeps_the_calls_that_it_tells_in_rows_of_their_own() -> None:
+    """Its other rows are as Claude Code's, so that it was read as a session of its, without a call in it."""
+    path, content = {"path": "a"}, {"success": {"content": "x"}}
+
+    def told(state: str, call: str, **tool: Any) -> dict[str, Any]:
+        return {"type": "tool_call", "subtype": state, "call_id": call, "tool_call": tool, "session_id": "s"}
+
+    def said(kind: str, text: str) -> dict[str, Any]:
+        message = {"role": kind, "content": [{"type": "text", "text": text}]}
+        return {"type": kind, "message": message, "session_id": "s"}
+
+    found = one(
+        rows(
+            {"type": "system", "subtype": "init", "session_id": "s", "model": "m"},
+            *(said("user", "go"), said("assistant", "I look.")),
+            told("started", "c", readToolCall={"args": path}),
+            told("started", "d", function={"name": "f", "arguments": "{}"}),
+            told("completed", "c", readToolCall={"args": path, "result": content}),
+            told("completed", "d", function={"name": "f", "arguments": "{}"}),
+            told("completed", "e", readToolCall=3),
+            said("assistant", "done"),
+            {"type": "result", "subtype": "success", "result": "I look.done", "session_id": "s"},
+        )
+    )
+    calls = [
+        {"type": "tool_use", "id": "c", "name": "read", "input": path},
+        {"type": "tool_use", "id": "d", "name": "f", "input": {"arguments": "{}"}},
+        {"type": "tool_use", "id": "e", "name": "tool", "input": {}},
+    ]
+    answer = {"type": "tool_result", "tool_use_id": "c", "content": json.dumps(content)}
+    assert [message["content"][0] for message in found.messages] == [
+        {"type": "text", "text": "go"},
+        {"type": "text", "text": "I look."},
+        *(calls[0], answer, *calls[1:]),
+        {"type": "text", "text": "done"},
+    ]
+
+
 def test_a_session_of_one_row_is_one_object_and_is_read() -> None:
     assert one(rows(claude("user", "go"))).kind == "claude-code"
 

@@ -12,13 +12,15 @@ A summary that a file begins with is all there is of what came before, and stays
 sub-agents' rows is a sub-agent's own.
 
 What ``claude --output-format stream-json`` and the Agent SDK print are the same rows with other marks; there, rows of
-sub-agents name the call that they work for.
+sub-agents name the call that they work for. Cursor's agent prints such rows as well, but tells its calls in rows of
+their own (``tool_call``), one when a call starts and one when it is completed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from contextfold.formats.values import json_text
 from contextfold.transcripts.branches import gone_back_on, went_back
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
@@ -57,6 +59,8 @@ def read(document: TranscriptFile) -> list[Conversation]:
             _add_answer(turns, row["message"])
         elif row["type"] == "attachment":
             _add_user(turns, row["attachment"]["prompt"])
+        elif row["type"] == "tool_call":
+            _add_call(turns, row)
         else:
             _add_user(turns, row["message"].get("content"))
     left_out = _said(document, own, gone)
@@ -131,8 +135,13 @@ def _is_queued(row: dict[str, Any]) -> bool:
     return isinstance(attached.get("prompt"), str | list) and bool(attached["prompt"])
 
 
+def _is_call(row: dict[str, Any]) -> bool:
+    told = row.get("tool_call")
+    return row.get("type") == "tool_call" and isinstance(row.get("call_id"), str) and isinstance(told, dict)
+
+
 def _is_sent(row: dict[str, Any]) -> bool:
-    if _is_queued(row):
+    if _is_queued(row) or _is_call(row):
         return True
     if not _is_message(row) or row.get("isApiErrorMessage"):
         return False
@@ -151,6 +160,22 @@ def _add_answer(turns: Turns, message: dict[str, Any]) -> None:
         turns.calls(answer, calls)
     elif blocks:
         turns.add({"role": "assistant", "content": blocks}, calls=calls, answer=answer)
+
+
+def _add_call(turns: Turns, row: dict[str, Any]) -> None:
+    """A call of Cursor's agent, under its kind (``readToolCall``), or its result."""
+    kind, told = next(((key, held) for key, held in row["tool_call"].items() if isinstance(held, dict)), ("", {}))
+    id = row["call_id"]
+    if not turns.knows(id):
+        name, given = told.get("name"), told.get("args", told.get("arguments"))
+        name = (name if isinstance(name, str) else kind.removesuffix("ToolCall")) or "tool"
+        given = given if isinstance(given, dict) else {} if given is None else {"arguments": given}
+        call = {"type": "tool_use", "id": id, "name": name, "input": given}
+        turns.add({"role": "assistant", "content": [call]}, calls=[id])
+    result = told.get("result", row.get("result"))
+    if result is not None:
+        text = result if isinstance(result, str) else json_text(result)
+        turns.result(id, {"type": "tool_result", "tool_use_id": id, "content": text})
 
 
 def _add_user(turns: Turns, content: Any) -> None:
