@@ -90,9 +90,20 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ),
         ([{"kind": "MessageEvent", "source": "user", "llm_message": {}}], ["OpenHands", "log_completions"]),
         (
-            [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "go"}]}],
+            [{"id": "1", "role": "agent", "parts": [{"type": "text", "text": "go"}]}],
             ["AI SDK", "convertToModelMessages"],
         ),
+        (rows({"type": "text", "sessionID": "s", "part": {"type": "text", "text": "go"}}), ["opencode export"]),
+        (rows({"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"}), ["codex exec", "rollout-"]),
+        (
+            rows(
+                {"type": "init", "session_id": "s", "model": "m", "timestamp": "t"},
+                {"type": "message", "role": "user", "content": "go", "timestamp": "t"},
+                {"type": "tool_use", "tool_name": "f", "tool_id": "c", "parameters": {}},
+            ),
+            ["Gemini CLI", "stream-json", "chats"],
+        ),
+        ([{"sessionId": "s", "messageId": 0, "type": "user", "message": "go"}], ["log of prompts", "chats"]),
         ({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}, ["opencode"]),
         ([{"ts": 1, "type": "say", "say": "text", "text": "go"}], ["Cline", "api_conversation_history.json"]),
         ({"schema_version": "ATIF-v1.4", "steps": [{"source": "user", "message": "go"}]}, ["ATIF", "steps"]),
@@ -193,6 +204,13 @@ SESSIONS: dict[str, Any] = {
         | {"message": {"role": "user", "parts": [{"text": "go"}]}},
         {"uuid": "2", "parentUuid": "1", "sessionId": "s", "type": "assistant"}
         | {"message": {"role": "model", "parts": [{"functionCall": {**ARGUMENTS}}]}},
+    ],
+    "ai-sdk": [
+        {"id": "1", "role": "user", "parts": [{"type": "text", "text": "go"}, {"type": "file", "url": "data:,x"}]},
+        {"id": "2", "role": "assistant", "parts": [{"type": "tool-f", "toolCallId": "c", "input": {}, "output": "x"}]},
+        {"id": "3", "role": "assistant", "content": "x", "toolInvocations": [{"toolCallId": "d", "toolName": "f"}]},
+        {"info": {"role": "assistant"}, "parts": [{"type": "tool", "callID": "e", "tool": "f"}]}
+        | {"parts": [{"type": "tool", "callID": "e", "tool": "f", "state": {"output": "x", "attachments": [USER]}}]},
     ],
     "copilot": {
         "prompts": [

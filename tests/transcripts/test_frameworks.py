@@ -212,3 +212,119 @@ def test_messages_with_a_name_and_notes_of_their_own_are_no_framework() -> None:
     assert one([message]).kind == "messages"
     beside = {"events": [{"author": "ann", "content": "pushed"}], "rows": [{"message_id": 1, "message": {"text": "x"}}]}
     assert one({"messages": [message], **beside}).kind == "messages"
+
+
+INTERFACES: dict[str, Any] = {
+    "the AI SDK": [
+        {"id": "1", "role": "user", "parts": [{"type": "text", "text": "List the files."}]},
+        {
+            "id": "2",
+            "role": "assistant",
+            "parts": [
+                {"type": "step-start"},
+                {"type": "reasoning", "text": "Let me see."},
+                {"type": "text", "text": "I look."},
+                {"type": "tool-ls", "toolCallId": "c1", "state": "output-available"}
+                | {"input": {"path": "."}, "output": OUTPUT},
+                {"type": "source-url", "url": "https://example.com"},
+                {"type": "step-start"},
+                {"type": "text", "text": "There are two."},
+            ],
+        },
+    ],
+    "the AI SDK before": [
+        {"id": "1", "role": "user", "content": "List the files."},
+        {
+            "id": "2",
+            "role": "assistant",
+            "content": "I look.",
+            "reasoning": "Let me see.",
+            "toolInvocations": [
+                {"state": "result", "toolCallId": "c1", "toolName": "ls", "args": {"path": "."}, "result": OUTPUT}
+            ],
+        },
+        {
+            "id": "3",
+            "role": "assistant",
+            "content": "There are two.",
+            "parts": [{"type": "text", "text": "There are two."}],
+        },
+    ],
+    "the AI SDK's model": {
+        "messages": [
+            {"role": "user", "content": "List the files."},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "reasoning", "text": "Let me see."},
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool-call", "toolCallId": "c1", "toolName": "ls", "input": {"path": "."}},
+                ],
+            },
+            {
+                "role": "tool",
+                "content": [
+                    {"type": "tool-result", "toolCallId": "c1", "toolName": "ls"}
+                    | {"output": {"type": "text", "value": OUTPUT}}
+                ],
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "There are two."}]},
+        ]
+    },
+    "opencode": {
+        "info": {"id": "ses_1", "title": "t"},
+        "messages": [
+            {"info": {"role": "user"}, "parts": [{"type": "text", "text": "List the files."}]},
+            {
+                "info": {"role": "assistant"},
+                "parts": [
+                    {"type": "step-start", "snapshot": "s"},
+                    {"type": "reasoning", "text": "Let me see."},
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool", "callID": "c1", "tool": "ls"}
+                    | {"state": {"status": "completed", "input": {"path": "."}, "output": OUTPUT}},
+                    {"type": "step-finish", "reason": "tool-calls"},
+                ],
+            },
+            {"info": {"role": "user"}, "parts": [{"type": "compaction", "auto": True}]},
+            {"info": {"role": "assistant", "summary": True}, "parts": [{"type": "text", "text": "summary"}]},
+            {"info": {"role": "assistant"}, "parts": [{"type": "text", "text": "There are two."}]},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_messages_made_of_parts_are_read_step_by_step(interface: str) -> None:
+    """They were refused, or read without their calls, and what was said to give in their place was refused as well."""
+    found = one(INTERFACES[interface])
+    assert (found.kind, found.format) == ("ai-sdk", "openai-chat")
+    assert [(message["role"], message["content"]) for message in found.messages] == SAID
+    (call,) = found.messages[1]["tool_calls"]
+    assert (call["id"], call["function"]) == ("c1", {"name": "ls", "arguments": '{"path": "."}'})
+    assert found.messages[1].get("reasoning_content", "Let me see.") == "Let me see."
+    assert found.messages[2]["tool_call_id"] == "c1"
+
+
+def test_parts_keep_media_errors_and_calls_without_a_result() -> None:
+    picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"}
+    shown = {
+        "type": "content",
+        "value": [{"type": "text", "text": "here"}, {**picture, "type": "media", "data": "AAAA"}],
+    }
+    parts = [
+        {"type": "dynamic-tool", "toolName": "f", "toolCallId": "a", "state": "output-error", "errorText": "no"},
+        {"type": "tool-g", "toolCallId": "b", "state": "output-available", "output": shown},
+        {"type": "tool-h", "toolCallId": "c", "state": "input-available", "input": {"x": 1}},
+        {"type": "tool-approval-request", "toolCallId": "c", "approvalId": "d"},
+    ]
+    user = {"role": "user", "parts": [{"type": "text", "text": "go"}, picture, {**picture, "mediaType": "text/csv"}]}
+    found = one([user, {"role": "assistant", "parts": parts}])
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    assert [block["type"] for block in found.messages[0]["content"]] == ["text", "image_url", "file"]
+    assert [call["id"] for call in found.messages[1]["tool_calls"]] == ["a", "b", "c"]
+    assert [message["content"] for message in found.messages[2:4]] == ["no", "here"]
+    assert found.messages[4]["content"][1:] == [image]
+    assert len(found.messages) == 5
+    plain = [{"role": "system", "content": "rules"}, {"role": "user", "content": "go", "parts": []}]
+    assert one([*plain, {"role": "assistant", "parts": parts}]).messages[:2] == plain

@@ -1,4 +1,5 @@
-"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands), and data sets like ShareGPT's.
+"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, the AI SDK), and data sets like
+ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
 written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages.
@@ -14,6 +15,7 @@ from contextfold import formats
 from contextfold.errors import InputError, reason, shown
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
 
 DEPTH = 3
@@ -180,5 +182,6 @@ _KINDS = (
     _Kind("haystack", "anthropic", _is_haystack, _of_haystack),
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
+    _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
     _Kind("sharegpt", "openai-chat", _is_sharegpt, _of_sharegpt),
 )

@@ -61,6 +61,27 @@ _KINDS = (
         lambda row: row.get("role", row.get("info")) is not None,
     ),
     _Kind(
+        frozenset({"type", "sessionID", "part"}),
+        "what opencode prints while it runs",
+        "give what opencode export writes",
+    ),
+    _Kind(
+        frozenset({"type", "thread_id"}),
+        "what codex exec --json prints",
+        "give the session's file, a rollout-*.jsonl among those of Codex",
+    ),
+    _Kind(
+        frozenset({"type", "session_id", "model", "timestamp"}),
+        "what Gemini CLI prints as stream-json",
+        "give the session's file, a session-*.json among its chats",
+        lambda row: row["type"] == "init",
+    ),
+    _Kind(
+        frozenset({"sessionId", "messageId", "message"}),
+        "Gemini CLI's log of prompts",
+        "give the session's file, a session-*.json in the folder chats beside it",
+    ),
+    _Kind(
         frozenset({"ts", "type"}),
         "what Cline shows (ui_messages.json)",
         "give api_conversation_history.json, which stands beside it",
