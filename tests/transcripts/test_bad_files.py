@@ -107,7 +107,16 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}, ["opencode"]),
         ([{"ts": 1, "type": "say", "say": "text", "text": "go"}], ["Cline", "api_conversation_history.json"]),
         ({"schema_version": "ATIF-v1.4", "steps": [{"source": "user", "message": "go"}]}, ["ATIF", "steps"]),
-        ({"messages": [{"source": "user", "content": "go", "type": "TextMessage"}]}, ["AutoGen", "model_context"]),
+        ({"messages": [{"source": "user", "content": "go", "type": "TextMessage"}]}, ["AutoGen", "LLMCall"]),
+        (
+            {
+                "agent_states": {
+                    "a": {"agent_state": {"llm_context": {"messages": [{"content": "x", "type": "UserMessage"}]}}}
+                }
+            },
+            ["AutoGen", "LLMCall"],
+        ),
+        (rows({"instance_id": "i", "history": [{"source": "user", "action": "message"}]}), ["OpenHands"]),
         (b"<|start|>user<|message|>go<|end|>", ["Harmony", "openai-harmony"]),
     ],
 )

@@ -5,10 +5,11 @@ What belongs here: what tells such a file, and one line for each. What does not:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 
 
 class _Kind(NamedTuple):
@@ -94,12 +95,14 @@ _KINDS = (
         lambda row: str(row["schema_version"]).startswith("ATIF"),
     ),
     _Kind(
-        frozenset({"source", "content", "type"}),
+        frozenset({"content", "type"}),
         "messages of AutoGen's agents",
-        "give what the model client was sent (model_context of its state)",
+        "give what it logs of LLMCall events (autogen_core.events), or write them as chat messages",
         lambda row: str(row["type"]).endswith("Message"),
     ),
 )
+DEPTH, ROWS = 8, 100
+"""How deep first objects are looked for, and how many."""
 HARMONY = ("<|start|>", "<|message|>")
 
 
@@ -107,8 +110,16 @@ def told(document: TranscriptFile) -> tuple[str, str] | None:
     """What a file is that is not read, and what to do; None for one that is not known."""
     if all(mark in document.text[:2_000] for mark in HARMONY) and document.value is None:
         return "a text of Harmony's", "give the messages that openai-harmony parses from it"
-    first = document.objects[:1]
-    inner = first[0].get("messages") if first else None
-    first += [one for one in inner[:1] if isinstance(one, dict)] if isinstance(inner, list) else []
+    first = list(islice(_first(document.rows, DEPTH), ROWS))
     kind = next((kind for kind in _KINDS for row in first if kind.marks <= row.keys() and kind.tells(row)), None)
     return None if kind is None else (kind.what, kind.remedy)
+
+
+def _first(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """The first object of each list, outermost first: that of a run may stand somewhere in what tells of the run."""
+    inner = value[:1] if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    if isinstance(value, list):
+        yield from objects_in(inner)
+    if depth:
+        for one in inner:
+            yield from _first(one, depth - 1)
