@@ -147,6 +147,14 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
     assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
 
 
+def test_a_prompt_and_its_completion_are_one_conversation() -> None:
+    """Each row of such a data set was two, with the answer alone in the second."""
+    row = {"completion": TALK[1:], "prompt": [RULES, *TALK[:1]], "split": "train"}
+    assert [found.messages for found in several(rows(row, row))] == [[RULES, *TALK]] * 2
+    others = {"prompt": TALK[:1], "chosen": TALK, "rejected": [TALK[0], REFUSING]}
+    assert [found.messages for found in several(others)] == [TALK[:1], TALK, [TALK[0], REFUSING]]
+
+
 def test_an_answer_that_its_messages_hold_under_its_id_is_read_once() -> None:
     """Inspect's logs hold the answer as it came beside messages in which a tool's submission took its place."""
     answer = {"id": "m3", "role": "assistant", "content": "done\n\n3", "tool_calls": []}

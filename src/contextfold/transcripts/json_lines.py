@@ -121,8 +121,14 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
         if below:
             yield from below
             return
-    for key in body:
-        yield from _answered(body, key, depth)
+    asked: list[Any] = []
+    for key in sorted(body, key=lambda key: key not in requests.ANSWERS):  # what was asked is before its answer
+        for found in _answered(body, key, depth):
+            # What is answered beside it holds this list already.
+            if not any(found.messages == one[-len(found.messages) :] for one in asked):
+                yield found
+            if key in requests.ANSWERS:
+                asked.append(found.messages)
 
 
 def _unpacked(body: Mapping[str, Any], depth: int) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ ANSWERS = {
     "request_body": ("response_body",),
     "requestBody": ("responseBody",),
     "modelInput": ("modelOutput",),
+    "prompt": ("completion",),
 }
 """Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, what Vertex and Bedrock log."""
 HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
