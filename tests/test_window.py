@@ -141,13 +141,31 @@ def test_looking_up_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_of_models_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients of a gateway name what they like, and each name stayed in several of these."""
     monkeypatch.setattr("contextfold.window.MOST_NAMES", 3)
     windows = Windows(None, None)
+
+    async def all_that_is_learned(name: str) -> None:
+        ports, observer = AsyncPorts(), Observer()
+        await windows.find("", name, ports, observer)
+        windows.accept("", name, 900)
+        windows.learn_together("", name, 8_000, rate=1.0)
+        windows.learn_counted("", name, 1_000, 1_400, is_refusal=True)
+        windows.distrust("", name)
+        await windows.learn("", name, 1_000, ports, observer, refused=None)
+        await windows.learn("", name, 950, ports, observer, refused=1_500)
+        windows.adopt("other", name, 2_000)
+
     for number in range(10):
-        run(windows.find("", f"no-such-model-{number}", SyncPorts(), Observer()))
+        anyio.run(all_that_is_learned, f"no-such-model-{number}")
         assert windows.assumed(MODEL).tokens == 128_000
-        assert len(windows._assumed) <= 3
-        assert len(windows._told) <= 3
+        newest = f"no-such-model-{number}"
+        assert windows.accepted("", newest) == 900
+        assert windows.counted("", newest) is not None
+        assert not windows.trusts("", newest)
+    held = {name: len(value) for name, value in vars(windows).items() if isinstance(value, dict | set)}
+    assert len(held) >= 8
+    assert {name for name, size in held.items() if size > 3} == set()
 
 
 def test_the_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from contextfold.errors import PolicyError, held, plain_integer, reason, shown
 from contextfold.observe import Observer
@@ -41,6 +41,8 @@ MOST_NAMES = 1_000
 """Models whose window is remembered: the clients of a gateway name what they like."""
 
 Source = Literal["explicit", "profile", "registry", "learned", "default"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +108,7 @@ class Windows:
         self._accepted: dict[tuple[str, str], int] = {}
         self._together: dict[tuple[str, str], PromptAndAnswer] = {}
         self._counted: dict[tuple[str, str], Calibration] = {}
-        self._distrusted: set[tuple[str, str]] = set()
+        self._distrusted: dict[tuple[str, str], bool] = {}
         self._told: set[str] = set()
         """Models of which it was said that their window is not known."""
 
@@ -187,10 +189,10 @@ class Windows:
         if refused is not None and self._accepted.get(key, 0) > refused:
             return
         if refused is None:
-            self._proved[key] = tokens
+            _remember(self._proved, key, tokens)
             self._guesses.pop(key, None)
         else:
-            self._guesses[key] = tokens, min(refused, self._guesses.get(key, (tokens, refused))[1])
+            _remember(self._guesses, key, (tokens, min(refused, self._guesses.get(key, (tokens, refused))[1])))
         observer.emit(
             "window_learned",
             f"{model or self.model or 'the model'} takes {tokens:,} tokens, not {known or assumed.tokens:,}",
@@ -208,7 +210,7 @@ class Windows:
         """Another process learned a window from a refusal: it counts here too, unless a smaller one is known."""
         known = self._proved.get((endpoint, model))
         if tokens >= LEAST_WINDOW and (known is None or tokens < known):
-            self._proved[endpoint, model] = tokens
+            _remember(self._proved, (endpoint, model), tokens)
 
     def accept(self, endpoint: str, model: str | None, tokens: int) -> None:
         """A request of this size was taken: a guess never goes below it, nor stays there.
@@ -217,7 +219,7 @@ class Windows:
         kind. So a guess holds only as long as nothing larger was taken than what it followed from.
         """
         key = self._key(endpoint, model)
-        self._accepted[key] = max(tokens, self._accepted.get(key, 0))
+        _remember(self._accepted, key, max(tokens, self._accepted.get(key, 0)))
         guess, refused = self._guesses.get(key, (tokens, tokens))
         if tokens > refused:
             self._guesses.pop(key, None)
@@ -238,11 +240,9 @@ class Windows:
         self, endpoint: str, model: str | None, limit: int, *, rate: float, usual: int | None = None
     ) -> None:
         """A prompt that fits was refused for the answer that was asked for beside it; see ``PromptAndAnswer``."""
-        if len(self._together) >= MOST_NAMES:
-            self._together.clear()
         key = self._key(endpoint, model)
         known = self._together.get(key) or PromptAndAnswer(limit, rate)
-        self._together[key] = PromptAndAnswer(limit, min(rate, known.rate), usual or known.usual)
+        _remember(self._together, key, PromptAndAnswer(limit, min(rate, known.rate), usual or known.usual))
 
     def together(self, endpoint: str, model: str | None) -> PromptAndAnswer | None:
         """What prompt and answer may have together; None as long as nothing was refused for it."""
@@ -255,9 +255,7 @@ class Windows:
         key = self._key(endpoint, model)
         known = self._counted.get(key, Calibration() if is_refusal else None)
         if known is not None and (learned := known.learn(estimated, reported)) is not known:
-            if len(self._counted) >= MOST_NAMES:
-                self._counted.clear()
-            self._counted[key] = learned
+            _remember(self._counted, key, learned)
 
     def counted(self, endpoint: str, model: str | None) -> Calibration | None:
         """How far the provider's count was from the estimate lately, in all conversations; None as long as nothing was
@@ -267,7 +265,7 @@ class Windows:
 
     def distrust(self, endpoint: str, model: str | None) -> None:
         """The input tokens that this endpoint reports do not count what is sent to it."""
-        self._distrusted.add(self._key(endpoint, model))
+        _remember(self._distrusted, self._key(endpoint, model), True)
 
     def trusts(self, endpoint: str, model: str | None) -> bool:
         """Whether its input tokens may be compared with what was sent."""
@@ -282,7 +280,7 @@ class Windows:
             if self._store is not None:
                 stored = await self._ask_store(self._store.load_window, key, ports, observer)
             usable = isinstance(stored, int) and not isinstance(stored, bool) and stored >= LEAST_WINDOW
-            self._proved[key] = stored if usable else None
+            _remember(self._proved, key, stored if usable else None)
 
     async def _ask_store(self, ask: Any, arguments: tuple[Any, ...], ports: Ports, observer: Observer) -> Any:
         """A store that is out of order costs at most one refused request, so it never ends a call."""
@@ -291,6 +289,13 @@ class Windows:
         except Exception as error:  # noqa: BLE001 - user code: any failure of it is the same to us
             observer.emit("window_store_failed", reason(error), error=type(error).__name__)
             return None
+
+
+def _remember(known: dict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+    """Of more models than ``MOST_NAMES`` all are forgotten, and each is learned again by what it answers."""
+    if len(known) >= MOST_NAMES and key not in known:
+        known.clear()
+    known[key] = value
 
 
 def name_and_profile(model: Any) -> tuple[str | None, int | None]:
