@@ -284,6 +284,22 @@ def test_a_connection_that_is_cut_in_the_middle_of_an_append_appends_nothing(
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        (("//postgres:@", "//nobody:@"), "Check the user and the password in the URL"),
+        (("/postgres?", "/nowhere?"), "Create the database, or check its name in the URL"),
+    ],
+)
+def test_who_is_not_let_in_is_told_the_way_out(postgres: str, change: tuple[str, str], remedy: str) -> None:
+    """Each was told to try again once the server is back, which was there."""
+    assert change[0] in postgres
+    store = open_store(postgres.replace(*change))
+    with pytest.raises(StoreUnavailable, match=f"does not exist. {remedy}"):
+        opened(store).view()
+    store.close()
+
+
 def test_a_password_is_in_no_error(postgres: str) -> None:
     store = open_store("postgresql+psycopg://anna:geheimnis@127.0.0.1:1/nowhere")
     with pytest.raises(StoreUnavailable) as caught:

@@ -17,6 +17,7 @@ of drivers become ``StoreError``. What does not: queries (``sql``), tables (``sc
 from __future__ import annotations
 
 import os
+import re
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -378,7 +379,8 @@ def _explained(name: str, error: exc.DBAPIError, said: str) -> StoreError:
             return StoreUnavailable(f"{name}: {said}; nothing was written. {remedy}")
     gone = state is not None and state.startswith(_SHUT_STATES)
     if gone or error.connection_invalidated or isinstance(error, exc.OperationalError | exc.InterfaceError):
-        return StoreUnavailable(f"{name} cannot be used now: {said}. Try again once it is back")
+        remedy = next((way for sign, way in _CONNECTING.items() if re.search(sign, lower)), "Try again once it is back")
+        return StoreUnavailable(f"{name} cannot be used now: {said}. {remedy}")
     return StoreError(f"{name} refused: {type(error.orig).__name__}: {said}")
 
 
@@ -392,3 +394,13 @@ _SIGNS = {
     "is locked": "Another process holds it for longer than it should: end that one, and try again",
     "disk i/o": "Make room on the disk, or check it, and try again",  # reading needs a page of shared memory
 }
+
+_LOGIN = r'authentication failed|role "[^"]*" does not exist|no password supplied|no pg_hba\.conf entry'
+_CONNECTING = {
+    _LOGIN: "Check the user and the password in the URL, and that the server lets this user in",
+    r'database "[^"]*" does not exist': "Create the database, or check its name in the URL",
+    r"too many (?:clients|connections)|connection slots are reserved": "Allow more connections on the server "
+    "(max_connections), or open fewer stores at a time",
+    r"translate host name|name or service not known|nodename nor servname|getaddrinfo": "Check the name of the host",
+}
+"""What a server says to whom it does not let in: waiting would not help."""
