@@ -31,6 +31,7 @@ from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of,
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
+from contextfold.gateway.passing import Passing
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
@@ -63,46 +64,6 @@ class ManagedCall:
     scope: bytes
     body: Body
     state: State
-
-
-class Passing:
-    """The passes of one request, for which others of its conversation wait. One that is under way goes on where its
-    client leaves: a client with a time limit comes back, and each time another summary would be paid for.
-    """
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._ended: asyncio.Event | None = None
-        self._is_left = False
-
-    def begin(self) -> None:
-        self._ended = self._state.under_way = asyncio.Event()
-
-    def end(self, _: object = None) -> None:
-        """None is under way any more, whatever came of it."""
-        if self._ended is not None:
-            self._ended.set()
-            self._state.under_way = None if self._state.under_way is self._ended else self._state.under_way
-            self._ended = None
-
-    def go_on(self) -> None:
-        """A view is to be sent. Raises ``CancelledError`` where no one waits for its answer."""
-        self.end()
-        if self._is_left:
-            raise asyncio.CancelledError
-
-    async def outlived(self, work: asyncio.Task[T]) -> T:
-        """What becomes of the request, which is canceled with its client unless a pass is under way."""
-        work.add_done_callback(self.end)
-        try:
-            await asyncio.wait({work})
-        except asyncio.CancelledError:
-            self._is_left = True
-            if self._ended is None:
-                work.cancel()
-            await asyncio.wait({work})  # it counts among the requests at a time until it has ended
-            raise
-        return work.result()
 
 
 class Exchanges:
