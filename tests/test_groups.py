@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
 from contextfold import formats
-from contextfold.conversation.groups import Grouping, Walk, group
+from contextfold.conversation.groups import Grouping, Walk, group, told_of
 from contextfold.messages import Message, Opaque, ToolCall, ToolResult
 
 
@@ -199,3 +199,13 @@ def test_a_long_history_is_grouped_in_one_pass() -> None:
     for step in range(20_000):
         messages += [calls(f"c{step}"), result(f"c{step}")] if order.random() < 0.7 else [user()]
     assert len(group(messages).groups) == 20_000
+
+
+def test_faults_of_one_kind_in_one_message_are_told_by_their_number() -> None:
+    """Sixteen calls without results were sixteen ids, and what else was wrong stood nowhere."""
+    found = group([user(), calls(*(f"call_{n}" for n in range(16))), user("stop"), result("lost"), said()])
+    line = told_of(found.faults, ["a line was put in"])
+    assert line == "message 1: 16 dangling calls; message 3: orphan result 'lost'; a line was put in"
+    many = group([message for n in range(9) for message in (user(), calls(f"c{n}"))] + [user(), said()])
+    assert told_of(many.faults, ()).count(";") == 4
+    assert told_of(many.faults, ()).endswith(f" and {len(many.faults) - 5} more")

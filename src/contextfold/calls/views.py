@@ -19,6 +19,7 @@ from contextfold.calls.background import Background
 from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
+from contextfold.conversation.groups import told_of
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
 from contextfold.conversation.pins import newest_native
@@ -544,9 +545,8 @@ def _report_faults(conversation: KnownConversation, observer: Observer) -> None:
     if not conversation.has_news:
         return
     conversation.has_news = False
-    faults = [] if conversation.seen.clean else [str(fault) for fault in conversation.history.grouping.faults]
-    faults += conversation.view.added
+    found = () if conversation.seen.clean else conversation.history.grouping.faults
+    faults = [*map(str, found), *conversation.view.added]
     if len(faults) > conversation.faults_told:
         conversation.faults_told = len(faults)
-        more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
-        observer.emit("history_repaired", f"{'; '.join(faults[:5])}{more}", faults=faults)
+        observer.emit("history_repaired", told_of(found, conversation.view.added), faults=faults)

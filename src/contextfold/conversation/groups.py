@@ -24,7 +24,7 @@ results without call, duplicate ids, results out of place). What does not: mendi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -262,3 +262,28 @@ class Walk:
             if self._is_interrupted(groups[group_of[call.index]], call.index)
         ]
         return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))
+
+
+MOST_TOLD = 5
+"""Faults in one line."""
+
+
+def told_of(faults: Iterable[Fault], added: Sequence[str]) -> str:
+    """Faults and what was put in for them in a line: those of one kind in one message as their number, since of sixteen
+    calls without results, ids say nothing.
+    """
+    alike: dict[tuple[int, FaultKind], list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault((fault.index, fault.kind), []).append(fault)
+    said = [
+        str(some[0]) if len(some) == 1 else f"message {index}: {len(some)} {_plural(kind)}"
+        for (index, kind), some in sorted(alike.items())
+    ]
+    said += added
+    more = f" and {len(said) - MOST_TOLD} more" if len(said) > MOST_TOLD else ""
+    return "; ".join(said[:MOST_TOLD]) + more
+
+
+def _plural(kind: FaultKind) -> str:
+    words = kind.replace("_", " ")
+    return words.replace("result", "results") if "result" in words else f"{words}s"
