@@ -36,6 +36,13 @@ def test_a_heading_that_names_something_exact_is_kept() -> None:
     assert "src/queue/worker_7.py" in made
 
 
+@pytest.mark.parametrize("heading", ["**`src/pool.py`**", "`src/pool.py`:", "**src/pool.py**:"])
+def test_a_name_alone_is_the_heading_of_what_follows_and_no_finding(heading: str) -> None:
+    made = summary(("user", "What changed?"), ("assistant", f"{heading}\n- Decided on a lock around `take` in it."))
+    assert "Decided on a lock" in made
+    assert f"- {heading}" not in made
+
+
 @pytest.mark.parametrize("note", ["[Request interrupted by user]", "Caveat: The messages below were generated."])
 def test_a_note_of_a_harness_is_no_request_of_the_user(note: str) -> None:
     made = summary(("user", "Port the loader."), ("assistant", "I begin."), ("user", note), ("user", "Use tabs."))

@@ -75,6 +75,9 @@ _TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
 """In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
 
 _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
+_NAME_ALONE = re.compile(r"(?:\*\*)?`[^`\s]+`(?:\*\*)?:?|\*\*[^*\s]+\*\*:?")
+"""The heading of what follows, such as a file: by itself it tells nothing."""
+
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
@@ -404,7 +407,7 @@ def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[F
     for sentence in sentences(message.text, headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
-        elif is_question(sentence) or cues.says_nothing(sentence):
+        elif is_question(sentence) or cues.says_nothing(sentence) or _NAME_ALONE.fullmatch(sentence):
             continue
         elif cues.DECISION.search(sentence):
             yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
