@@ -300,6 +300,15 @@ def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -
     assert "read_file: src/module_0.py → 2 lines" not in done
 
 
+def test_an_action_that_names_what_the_tool_is_to_do_tells_what_it_was_done_to() -> None:
+    """Of an editor with a command for each thing it does, it said *create* and no file."""
+    messages = [said("user", "Tidy up please."), *step(1, "edit", {"command": "create", "path": "src/a.py"}, "ok")]
+    messages += step(2, "bash", {"command": "make test", "path": "src"}, "3 passed")
+    done = sections(summarize(messages, budget=300, count=count))[words("en").done]
+    assert "edit: create src/a.py → ok" in done
+    assert any(line.startswith("bash: make test →") for line in done)
+
+
 def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
     assert words("en").done not in summarize(step(1, "wait", {}, ""), budget=300, count=count)
 

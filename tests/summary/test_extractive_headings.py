@@ -43,6 +43,22 @@ def test_a_name_alone_is_the_heading_of_what_follows_and_no_finding(heading: str
     assert f"- {heading}" not in made
 
 
+@pytest.mark.parametrize("leading", ["Here is a summary of the changes on `main`:", "Key trade-offs", "根本原因是："])
+def test_what_leads_on_to_something_is_no_finding(leading: str) -> None:
+    made = summary(("user", "What changed?"), ("assistant", f"{leading}\n\n- We decided on a lock around the pool."))
+    assert "decided on a lock" in made
+    assert leading not in made
+
+
+@pytest.mark.parametrize("assent", ["yes", "Continue.", "1", "ok, go ahead", "继续", "ja bitte"])
+def test_a_word_that_lets_the_agent_go_on_is_no_request(assent: str) -> None:
+    said = [("user", "Port the loader."), ("assistant", "Shall I?"), ("user", assent), ("assistant", "Done.")]
+    made = summary(*said, ("user", "Port the saver, too."))
+    assert "Port the loader." in made
+    assert "Port the saver, too." in made
+    assert f"- {assent}\n" not in made
+
+
 @pytest.mark.parametrize("note", ["[Request interrupted by user]", "Caveat: The messages below were generated."])
 def test_a_note_of_a_harness_is_no_request_of_the_user(note: str) -> None:
     made = summary(("user", "Port the loader."), ("assistant", "I begin."), ("user", note), ("user", "Use tabs."))

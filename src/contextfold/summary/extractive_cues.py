@@ -222,6 +222,23 @@ def says_nothing(sentence: str) -> bool:
     return _BARE_WORDS.issuperset(_WORD_OR_FIGURE.findall(sentence.lower()))
 
 
+_ASSENTING = (
+    "continue go on ahead proceed next sure please thanks thank do nice cool y n no nope weiter danke ja nein bitte"
+    " mach oui non merci continuez sí si gracias sim obrigado grazie prego nee bedankt да нет спасибо продолжай "
+    "继续 好 好的 可以 是 是的 对 嗯 行 没问题 谢谢 はい 続けて お願いします 네 계속 좋아요"
+)
+_ASSENTS = _BARE_WORDS | frozenset(_ASSENTING.split())
+_CHOICE = re.compile(r"\d{1,2}|[a-d]")
+
+
+def only_assents(sentence: str) -> bool:
+    """Whether a user's sentence only lets the agent go on, or chooses among what it offered: ``continue``, ``1``. What
+    was agreed to stands in another message, so in a summary it says nothing.
+    """
+    words = _WORD_OR_FIGURE.findall(sentence.lower())
+    return len(words) <= 4 and all(word in _ASSENTS or _CHOICE.fullmatch(word) for word in words)
+
+
 OPEN = Cue(
     r"\b(?:next (?:step|up|i|we|,)|todo|to do|remaining|still (?:need|to|fail\w*|missing|open)|not yet|pending"
     r"|left to do|follow-?up|later|i(?:['’]ll| will) (?:now|next|then)|let me (?:now|next)|now (?:i|let)|needs? to"

@@ -75,12 +75,19 @@ _TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
 """In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
 
 _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
+LEAST_WORDS = 3
+"""Of a finding that names nothing exact: ``Key trade-offs`` is a heading."""
+
+_VERB = re.compile(r"[a-z]+(?:_[a-z]+)*")
+"""A first argument that names one of the things that a tool can do, as ``str_replace`` of an editor."""
+
 _NAME_ALONE = re.compile(r"(?:\*\*)?`[^`\s]+`(?:\*\*)?:?|\*\*[^*\s]+\*\*:?")
 """The heading of what follows, such as a file: by itself it tells nothing."""
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
+_NAMED = re.compile(r"\d|`|\w[/._]\w")
 _DECORATION = re.compile(r"^(?:[\s>#•·–—]++(?=\S)|\s*[*+-]\s++|\s*\d{1,2}[.)、]\s++)+")
 _DIAGRAM = ("-->", "<br>", "<br/>")
 """What lines of a diagram in Mermaid have: they say nothing as sentences."""
@@ -380,7 +387,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
         elif cues.CONSTRAINT.search(sentence, heads):
             yield Fact("constraints", sentence, order, 1.0 + _density(sentence))
-        elif position < 3 or first:
+        elif (position < 3 or first) and not cues.only_assents(sentence):
             weight = 3.0 if first else 2.0 if newest else 1.0
             yield Fact("goal", sentence, order, weight + _density(sentence) - 0.3 * position)
 
@@ -407,12 +414,21 @@ def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[F
     for sentence in sentences(message.text, headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
-        elif is_question(sentence) or cues.says_nothing(sentence) or _NAME_ALONE.fullmatch(sentence):
+        elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
             continue
         elif cues.DECISION.search(sentence):
             yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
         elif concludes and (density := _density(sentence)) > TELLING:
             yield Fact("decisions", sentence, order, density)
+
+
+def _leads_on(sentence: str) -> bool:
+    """Whether it tells nothing by itself, but that something follows: a name as a heading, ``The changes are:``, two
+    words.
+    """
+    if _NAME_ALONE.fullmatch(sentence) or sentence.endswith((":", "：")):
+        return True
+    return sentence.isascii() and len(sentence.split()) < LEAST_WORDS and not _NAMED.search(sentence)
 
 
 def _density(sentence: str) -> float:
@@ -486,9 +502,9 @@ def _target(call: ToolCall) -> str:
         return call.arguments
     if not isinstance(arguments, Mapping):
         return call.arguments
-    told = next(filter(None, (_words_of(arguments.get(key)) for key in _MAIN_ARGUMENTS)), "")
-    if told:
-        return told
+    told = [words for key in _MAIN_ARGUMENTS if (words := _words_of(arguments.get(key)))]
+    if told:  # "view" alone does not tell what was viewed
+        return " ".join(told[: 2 if _VERB.fullmatch(told[0]) else 1])
     return ", ".join(f"{key}: {value}" for key, value in arguments.items() if _is_short(value))
 
 
