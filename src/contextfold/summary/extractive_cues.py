@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 
 from contextfold.summary.rule_words import (
     ASKING,
+    BANS,
     DEMANDS,
+    ENDS,
     FORBIDS,
     LIFTS,
     NOT_SAID_OF_ONESELF,
@@ -154,6 +156,16 @@ STRICT = Cue(
 
 WITHDRAWAL = AnyOf(*LIFTS)
 """The user takes something back or puts something else in its place."""
+
+_ENDING = re.compile(ENDS.pattern, re.IGNORECASE)
+_BAN = re.compile(BANS.pattern, re.IGNORECASE)
+
+
+def only_ends(text: str) -> bool:
+    """Whether words that take something back say no more than that it is to be done no more, or need not be done."""
+    rest = _ENDING.sub(lambda found: " ".join(filter(None, found.groups())), text)
+    return rest != text and not any(cue.search(rest) for cue in (WITHDRAWAL, PROHIBITS, _BAN))
+
 
 SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
 """The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed

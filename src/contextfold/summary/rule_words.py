@@ -503,18 +503,61 @@ DAYS = re.compile(
 )
 """Days and months in languages that begin them with a capital. They change as figures do, and name no thing."""
 
+_ENDS_ENGLISH = (
+    rf"no longer (?:needed|necessary|required)|(?:do(?:es)?|is|are){_NOT} (?:needed|necessary|required)"
+    rf"|you (?:no longer (?:have|need) to|do{_NOT} (?:have|need) to)"
+    rf"|{_BEGINS}stop (\w+ing)|(?:can|may) (?:now )?stop (\w+ing)|(?<!\bthere is )(?<!\bthere['’]s )(?<!\bsee )"
+    r"(?<!\bsaw )(?<!\bhad )no (?:more )?need (?:to|for)"
+)
+_ENDS_GERMAN = (
+    r"du (?:musst|brauchst) (?:(.{1,60}) )?nicht|(?:musst|brauchst) du (?:(.{1,40}) )?nicht|hör (?:bitte )?auf"
+    r"|nicht mehr (?:nötig|notwendig)"
+)
+_ENDS_FRENCH = (
+    r"(?:(?:tu |vous |il )?n['’](?:as|avez|est|y a) )?(?:plus|pas) besoin (?:de |d['’])|arrête[zr]? (?:de |d['’])"
+)
+_ENDS_SPANISH = r"(?<!\bme )dej[ae] de (\w+r)|no (?:hace falta|es necesario) (?:que )?(\w+)"
+_ENDS_PORTUGUESE = r"(?:par[ae]|deix[ae]) de (\w+r)|não precisas? (?:mais )?(?:de )?(\w+r)"
+_ENDS_ITALIAN = r"smetti(?:la)? di (\w+re)|non (?:serve più|è più necessario)|non c['’]è più bisogno"
+_ENDS_DUTCH = (
+    r"(?:je|jij) hoeft (?:(.{1,60}) )?niet|hoef je (?:(.{1,40}) )?niet|(?:hou|houd) op met|stop met|niet meer nodig"
+)
+_ENDS_RUSSIAN = (
+    r"не (?:нужно|надо) больше|больше не (?:нужно|надо)|можешь не|можно не|перестань|перестаньте|прекрати(?:те)?"
+)
+_ENDS_ASIAN = (
+    r"不(?:用|必|需要)再|不再需要|(?:必要は|必要が)(?:もう)?(?:ない|ありません)|なくても?(?:いい|結構|構いません)|[をは]やめて"
+    r"|もう不要|그만(?:하|해|두)|할 필요(?:가|는)? ?없|지 않아도 ?(?:돼|됩|괜찮)"
+)
+_ENDS_HINDI_ARABIC = (
+    r"(करना|लिखना|चलाना|देना) बंद कर|की (?:अब )?(?:कोई )?(?:ज़रूरत|जरूरत) नहीं|\bتوقف عن |\bلا حاجة |\bلا داعي "
+)
+
+ENDS = Phrases(
+    rf"\b(?:{_ENDS_ENGLISH}|{_ENDS_GERMAN}|{_ENDS_FRENCH}|{_ENDS_SPANISH}|{_ENDS_PORTUGUESE}|{_ENDS_ITALIAN}"
+    rf"|{_ENDS_DUTCH}|{_ENDS_RUSSIAN})\b|{_ENDS_ASIAN}|{_ENDS_HINDI_ARABIC}"
+)
+"""Something is to be done no more, or need not be done. It takes back what demands it and leaves alone what forbids it:
+``stop adding comments`` insists on ``never add comments``. Groups hold what stands between the words.
+"""
+
+BANS = Phrases(
+    r"\b(?:avoiding|refraining|rules?|bans?|prohibitions?|restrictions?|limits?|limitations?|constraints?|polic(?:y|ies)"
+    r"|regeln?|verbote?s?|beschränkung(?:en)?|einschränkung(?:en)?|règles?|interdictions?|éviter|reglas?|prohibici\w+"
+    r"|restricci\w+|regras?|proibiç\w+|restriç\w+|regol[ae]|divieto|restrizion\w+|verbod|beperking\w*|vermijden"
+    r"|правил\w*|запрет\w*|ограничен\w*|избега\w+)\b|规则|规定|限制|ルール|規則|制限|규칙|제한|नियम"
+)
+"""What a prohibition is called, where words that end something end that."""
+
 LIFTS = (
     Phrases(
         r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap"
         r"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)|cancel"
-        r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|needed|necessary|required|valid|matters?|counts?|forbidden"
-        r"|in (?:force|effect))"
-        rf"|(?:do(?:es)?|is|are){_NOT} (?:apply|hold|matter|count|valid|needed|necessary|required)"
-        rf"|you (?:no longer (?:have|need) to|do{_NOT} (?:have|need) to)"
+        r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|valid|matters?|counts?|forbidden|in (?:force|effect))"
+        rf"|(?:do(?:es)?|is|are){_NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
         r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
         r"|lift(?:ed)? (?:the|that)|not anymore"
-        rf"|{_BEGINS}stop \w+ing|(?:can|may) (?:now )?stop \w+ing|(?<!\bthere is )(?<!\bthere['’]s )no (?:more )?need"
-        r" (?:to|for)|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
+        r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
@@ -522,8 +565,8 @@ LIFTS = (
         "lift lifted not changed go feel i on replace from rather may can it its actually stop",
     ),
     Phrases(
-        r"\b(?:du (?:musst|brauchst) (?:.{1,60} )?nicht|(?:musst|brauchst) du (?:.{1,40} )?nicht|hör (?:bitte )?auf"
-        r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr (?:nötig|gültig|notwendig)|doch (?:nicht|lieber"
+        rf"\b(?:{_ENDS_GERMAN}"
+        r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr gültig|doch (?:nicht|lieber"
         r"|wieder)"
         r"|gilt (?:ab \w+ )?nicht|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
         r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
@@ -532,17 +575,16 @@ LIFTS = (
         "können jetzt",
     ),
     Phrases(
-        r"\b(?:(?:plus|pas) besoin (?:de |d['’])|arrête[zr]? (?:de |d['’])|plutôt|à la place|au lieu d[eu]"
+        rf"\b(?:{_ENDS_FRENCH}|plutôt|à la place|au lieu d[eu]"
         r"|je voulais dire|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)"
         r"|finalement|n(?:e |['’])(?:est"
         r"|s['’]applique|vaut|tient) plus|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais"
         r"|à nouveau|de nouveau)|(?:maintenant|désormais),? (?:tu peux|vous pouvez|on peut))\b",
-        "plus pas arrête plutôt à au je oublie ignore finalement ne n tu vous on maintenant désormais",
+        "plus pas arrête plutôt à au je oublie ignore finalement ne n tu vous il on maintenant désormais",
     ),
     Phrases(
-        r"\b(?:(?<!\bme )dej[ae] de \w+r|no (?:hace falta|es necesario) (?:que )?\w+|(?:par[ae]|deix[ae]) de \w+r"
-        r"|não precisas? (?:mais )?(?:de )?\w+r|smetti(?:la)? di \w+re|non (?:serve più|è più necessario)"
-        r"|non c['’]è più bisogno)\b|\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora"
+        rf"\b(?:{_ENDS_SPANISH}|{_ENDS_PORTUGUESE}|{_ENDS_ITALIAN})\b"
+        r"|\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora"
         r"|ya no (?:se )?(?:aplic\w+|val\w+|es"
         r"|hace falta|import\w+)"
         r"|(?:ahora|ya) (?:sí|puedes?|se puede|está permitido))\b|\b(?:em vez|quis dizer|(?<!\w )na verdade"
@@ -555,31 +597,29 @@ LIFTS = (
         "ora adesso puoi",
     ),
     Phrases(
-        r"\b(?:(?:je|jij) hoeft (?:.{1,60} )?niet|hoef je (?:.{1,40} )?niet|(?:hou|houd) op met|stop met"
-        r"|не (?:нужно|надо) больше|можешь не|можно не|перестань|перестаньте|прекрати(?:те)?)\b"
-        r"|\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer (?:nodig|geldig)|geldt niet|nu (?:mag|kan) je"
+        rf"\b(?:{_ENDS_DUTCH}|{_ENDS_RUSSIAN})\b"
+        r"|\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer geldig|geldt niet|nu (?:mag|kan) je"
         r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|имел[аи]? в виду|забудь\w*|игнорируй\w*"
-        r"|больше не (?:действует"
-        r"|нужно|надо|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)|можно (?:теперь|снова))\b",
+        r"|больше не (?:действует|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)"
+        r"|можно (?:теперь|снова))\b",
         "je jij hoef hou stop не можешь можно перестань прекрати in ik имел vergeet negeer niet geldt nu mag mogen "
         "вместо забудь игнорируй больше отмен теперь снова уже можно",
     ),
     Phrases(
-        r"不(?:用|必|需要)再|(?:必要は|必要が)(?:もう)?(?:ない|ありません)|なくても?(?:いい|結構|構いません)|[をは]やめて"
-        r"|그만(?:하|해|두)|할 필요(?:가|는)? ?없|지 않아도 ?(?:돼|됩|괜찮)"
+        rf"{_ENDS_ASIAN}"
         r"|改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
         r"|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
-        r"|不再(?:适用|有效|需要)|やっぱり|ではなく|取り消|もう不要|忘れて|無視して|変更して|[てで]も?いい"
+        r"|不再(?:适用|有效)|やっぱり|ではなく|取り消|忘れて|無視して|変更して|[てで]も?いい"
         r"|[てで]も?構いません|かまいません|許可します|撤回|대신|취소|더 이상|잊어|무시해|이제.{0,20}도 ?(?:돼|됩|괜찮"
         r"|좋)|도 ?(?:돼요|됩니다|된다|괜찮)"
     ),
     Phrases(
-        r"(?:करना|लिखना|चलाना|देना) बंद कर|की (?:अब )?(?:कोई )?(?:ज़रूरत|जरूरत) नहीं|\bتوقف عن |\bلا حاجة "
+        rf"{_ENDS_HINDI_ARABIC}"
         r"|के बजाय|की जगह|के बदले|भूल जा|अब .{1,60}सकत[ेाी] (?:हैं|हो|है)|अब .{0,40}(?:लागू नहीं"
         r"|ज़रूरत नहीं|जरूरत नहीं)|रद्द कर|मेरा मतलब"
         r"|\bبدل(?:ا|اً|ًا) |\b(?:انس|انسَ|تجاهل) (?:ما|أمر|ال|تلك|ذلك|هذ)|\bيمكنك .{0,60}الآن"
         r"|\bالآن (?:يمكنك|مسموح)|\bلم ي?عد .{0,40}"
-        r"(?:ساري|مطلوب|ينطبق|تنطبق|صالح|ضروري)|\b(?:ألغ|ألغِ) |\bلا داعي |\bكنت أقصد"
+        r"(?:ساري|مطلوب|ينطبق|تنطبق|صالح|ضروري)|\b(?:ألغ|ألغِ) |\bكنت أقصد"
     ),
 )
 """The user takes something back or puts something else in its place."""

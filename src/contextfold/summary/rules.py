@@ -145,6 +145,8 @@ class Statement:
     """The same for two of which the later one holds, whatever their words: of limits the text without its figures, and
     one for all that say no more than in which language to answer.
     """
+    only_ends: bool
+    """It withdraws, and says only that something is to be done no more: that takes no prohibition back."""
 
     @property
     def things(self) -> Things:
@@ -163,7 +165,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
             shape = "" if forbids or not is_rule else _shape(text)
-            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape)
+            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape, withdraws and cues.only_ends(text))
 
 
 def _shape(text: str) -> str:
@@ -276,14 +278,14 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
     """Whether something was forbidden of things that are not meant now, or said of a numbered one: the other file may
-    still not be edited, and table 3 must stay whatever is said of table 5.
+    still not be edited, and table 3 must stay whatever is said of table 5. What ends a demand is of no prohibition.
     """
     if places := _places(old.text):
         now = _places(new.text)
         if now and (places.isdisjoint(now) if new.withdraws else not places <= now):
             return True
-    if not old.forbids:
-        return False
+    if not old.forbids or new.only_ends:
+        return old.forbids
     meant, before = new.things, old.things
     if not new.withdraws:
         return not before.all <= meant.known
