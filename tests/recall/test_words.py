@@ -202,6 +202,13 @@ def test_the_whole_name_comes_before_its_parts_and_a_word_before_what_begins_wit
     assert best("kubern", "kubernetes", "hay", "kubern") == [2]
 
 
+def test_a_name_with_hyphens_comes_before_its_words_apart() -> None:
+    texts = ["the content is of a type; content, type", "hay", "Content-Type: text/html", "content of each type"]
+    assert best("content-type", *texts)[0] == 2
+    assert set(best("content-type", *texts)) == {0, 2, 3}
+    assert best("a well-known port 8443", "a well-known one", "hay", "hay", "port 8443 known well")[0] == 3
+
+
 @pytest.mark.parametrize("stored", [False, True])
 def test_what_stands_in_json_is_found_by_each_of_its_words(stored: bool) -> None:
     """What an agent wrote to a file, and what a command or a tool of the provider's gave, is JSON in messages."""

@@ -52,6 +52,9 @@ _EXACT = re.compile(
 )
 """A name that is meant as it stands: a path, an id, a name in code. ``and/or`` and ``well-known`` are plain words."""
 
+_HYPHENATED = re.compile(r"[^\W_]+(?:-[^\W_]+)+")
+"""A name, maybe, such as ``content-type``, or plain words."""
+
 # the closing mark may be missing: a text of nothing but marks is read once
 _STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|\\.')
 _PATH = re.compile(r'"[A-Za-z]:\\[^\\]')
@@ -202,7 +205,9 @@ def _bare(text: str) -> list[WordUnit]:
         return [WordUnit(words, instead=tuple(single))]
     if len(words) == 1:
         return [_compound(words[0], plain)]
-    return [_compound(word) if not is_cjk(word) else WordUnit((word,), prefix=_goes_on((word,))) for word in words]
+    alone = [_compound(word) if not is_cjk(word) else WordUnit((word,), prefix=_goes_on((word,))) for word in words]
+    # each word by itself, and in a row they count once more: neither comes first whatever else a query asks for
+    return [WordUnit(words), *alone] if _HYPHENATED.fullmatch(plain) else alone
 
 
 def _compound(word: str, name: str = "") -> WordUnit:
