@@ -189,6 +189,20 @@ class TestSnippets:
         assert "refreshUserToken" in snippet(text, parse_query("token"))
         assert "refreshUserToken" in snippet(text, parse_query("refreshUse"))
 
+    @pytest.mark.parametrize(
+        ("query", "elsewhere", "place"),
+        [
+            ("get_choices", "the widget/choices and target choices", "call get_choices() there"),
+            ("views.py", "views __pycache__ and reviews.py", "edit views.py there"),
+            ('"port 80"', "the port 8080 and export 80", "on port 80 there"),
+        ],
+    )
+    def test_a_name_is_shown_where_its_words_stand_and_not_where_others_begin_or_end_like_it(
+        self, query: str, elsewhere: str, place: str
+    ) -> None:
+        text = f"{elsewhere} {'lorem ' * 300}{place} {'ipsum ' * 300}"
+        assert place in snippet(text, parse_query(query))
+
     def test_a_single_word_or_the_beginning_stands_in(self) -> None:
         long = "beginning " + "word " * 200
         assert snippet(long, parse_query("nothing")).startswith("beginning")

@@ -20,6 +20,9 @@ _LOOKED_AT = 200_000
 
 _MOST_PLACES = 20
 
+_BEFORE, _BEHIND = r"(?<![^\W_])", r"(?![^\W_])"
+"""Where no letter or digit stands before, or behind."""
+
 
 def snippet(text: str, query: Query, width: int = WIDTH) -> str:
     """At most ``width`` characters of ``text`` around where it holds most of a query, on one line.
@@ -85,4 +88,7 @@ def _pattern(unit: WordUnit) -> str:
         forms = sorted({runs[0], *(form for form in stems.variants(runs[0]) if len(form) > 3)}, key=len)
         ending = r"\w*" if unit.prefix else r"\w{0,4}(?!\w)"
         return r"(?<!\w)(?:" + "|".join(map(re.escape, forms)) + ")" + ending
-    return r"[\W_]*".join(re.escape(run) for run in runs)
+    # as words: ``views.py`` is neither in ``reviews.py`` nor in ``views pygments``
+    begins = "" if is_cjk(runs[0]) else _BEFORE
+    ends = "" if unit.prefix or is_cjk(runs[-1]) else _BEHIND
+    return begins + r"[\W_]*".join(re.escape(run) for run in runs) + ends
