@@ -424,6 +424,7 @@ Please respond to me in simple English.
 speak german with me
 Use British spelling.
 Run the linter after each change.
+Run the linter after each change in the code.
 After every commit, run the linter.
 For each pull request, write a line in the changelog.
 Run make test before every commit.
@@ -450,6 +451,7 @@ I am vegetarian.
 Ab jetzt antworte auf Deutsch.
 Ab sofort nutzen wir Tabs.
 Von nun an heißt der Kunde Auftraggeber.
+Von jetzt an werden Beträge in Cent gespeichert.
 Künftig bitte mit Zeilennummern.
 Antworte mir bitte auf Englisch.
 Sprich mit mir auf Deutsch.
@@ -465,6 +467,7 @@ Ich bin allergisch gegen Nüsse.
 Désormais, réponds en français.
 À partir de maintenant, utilise des tabulations.
 Dorénavant les montants sont en centimes.
+Désormais le port passe à 9000.
 Réponds-moi en anglais.
 Lance les tests après chaque modification.
 Après chaque commit, lance le linter.
@@ -520,6 +523,7 @@ D'ora in avanti gli importi sono in centesimi.
     "nl": """
 Vanaf nu antwoord in het Nederlands.
 Voortaan gebruiken we tabs.
+Voortaan wordt alles in centen opgeslagen.
 Antwoord in het Engels.
 Schrijf alles in het Nederlands.
 Draai de tests na elke wijziging.
@@ -680,6 +684,36 @@ Schrijf een test voor elk bestand.
 मुझे यह पसंद है।
 بعد كل تغيير يتعطل.
 أفضل طريقة هي هذه.
+Run the script once for each change in the list.
+Tell me whenever you are ready.
+Treat this as done.
+Follow these guidelines to fix the bug.
+I prefer the first option.
+Von hier an wird es kompliziert.
+Désormais ça marche.
+Ajoute une ligne pour chaque commit de la liste.
+Je préfère la première option.
+A partir de ahora funciona bien.
+Prefiero la primera opción.
+A partir de agora funciona.
+D'ora in poi funziona.
+Vanaf hier wordt het lastig.
+С этого момента всё работает.
+Я предпочитаю первый вариант.
+Пишут по-русски с ошибками.
+从现在开始可以用了。
+用英文写一封邮件给客户。
+用中文解释一下这段代码。
+我更喜欢第一个。
+これからは大丈夫だと思います。
+この関数を日本語で説明して。
+ファイルごとに行数を教えてください。
+이제부터 시작이네요.
+영어로 메일을 써 주세요.
+이 함수를 한국어로 설명해줘.
+파일마다 줄 수를 알려 주세요.
+من الآن فصاعدا يعمل.
+اكتب رسالة بالإنجليزية إلى العميل.
 """
 """What is asked for once, and what happens again and again: neither stands."""
 

@@ -23,7 +23,9 @@ _ENGLISH_EVENT = (
 )
 _ENGLISH_EACH = (
     rf"(?:after|before|with|on|in|for|at (?:the )?(?:start|end) of) (?:each|every) (?:\w+ )?{_ENGLISH_EVENT}\b"
+    r"(?! (?:in|of|from) (?:this|that|these|those|the (?:list|table|file|range|diff|log|history))\b)"
 )
+"""``for each change in the list`` goes through the parts of one task."""
 _ENGLISH_TONGUE = (
     r"(?:(?:plain|simple|british|american|us|uk|formal|traditional|simplified|brazilian|european) )*(?:english|german"
     r"|french|spanish|italian|portuguese|dutch|russian|chinese|mandarin|cantonese|japanese|korean|hindi|arabic|turkish"
@@ -46,11 +48,14 @@ ENGLISH = Phrases(
     rf"|['’]m))\b)|{_ENGLISH_REPLY}|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
     rf"|docstrings|docs|names) in {_ENGLISH_TONGUE}\b|\buse (?:british|american|us|uk) (?:english|spelling)\b"
     r"|\bi(?:['’]d| would| do)?(?: (?:strongly|really|also|generally|usually|still|definitely|much"
-    r"|personally))* prefer\b|\bi(?: want| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
+    r"|personally))* prefer\b(?! (?:the )?(?:(?:first|second|third|last|former|latter|other)"
+    r" (?:one|option|choice|version|approach|variant|solution|idea)|option \w{1,2}|th(?:is|at) one)\b)|\bi(?: want"
+    r"| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
     r"|\bi(?:['’]d| would)(?: (?:really|much|still))* rather (?:you|we|it|not (?!say\b))\b|\bmy preferences? (?:is"
     rf"|are)\b|{_ENGLISH_BEGINS}\b(?:prefer \w|stop (?:us|add|mak|writ|send|ask|chang|edit|renam|touch|delet|commit"
     rf"|push|call"
-    r"|apologiz)ing\b|treat \w+ as \w|follow (?:\w+ ){0,4}(?:conventions?|guidelines?|standards?|style ?guides?|styles?"
+    r"|apologiz)ing\b|treat (?!(?:it|this|that|them|these|those)\b)\w+ as \w|follow (?!th(?:is|at|ese"
+    r"|ose)\b)(?:\w+ ){0,4}(?:conventions?|guidelines?|standards?|style ?guides?|styles?"
     r"|pep[ -]?\d+)\b)|(?<!\w )\ball (?:timestamps?|times|dates|amounts|prices|units|measurements|comments|answers"
     r"|replies|docs)(?: (?:go|stay|are|be))? (?:in|as) (?!(?:the|an?|my|our|this|that|it|one|place"
     r"|sync)\b)[\w-]+(?: [\w-]+)?(?=[.,;!]|\W*\Z)|\bi(?:['’]m| am) (?:\w+ )?(?:allergic to|vegetarian|vegan|lactose"
@@ -60,7 +65,8 @@ ENGLISH = Phrases(
 )
 ENGLISH_EACH_TIME = Phrases(
     rf"{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
-    rf"|we|i (?:ask|say|tell))\b)|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time|each time) [^.!?]{{1,80}},"
+    rf"(?! are ready| like\b| want\b)|we|i (?:ask|say|tell))\b)|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time"
+    rf"|each time) [^.!?]{{1,80}},"
     r"|before (?:you )?(?:commit|push|merg|releas|deploy|delet)(?:e|t)?(?:ing)?\b[^.!?]{0,40},)"
     rf" (?:then |please )*{_ENGLISH_DO}\b",
     "run rerun execute test format lint update ask tell check commit push build write add use reply answer respond "
@@ -84,7 +90,8 @@ _GERMAN_REPLY = (
     r"(?: (?:bitte|wieder|zurück))* (?:zu|auf|ins) )(?:deutsch|\w{4,15}isch|hindi)\b"
 )
 GERMAN = Phrases(
-    r"\b(?:ab (?:jetzt|sofort)(?! (?:geht|läuft|funktioniert|verfügbar|ist)\b)|von (?:jetzt|nun|hier) an)\b"
+    r"\b(?:ab (?:jetzt|sofort)(?! (?:geht|läuft|funktioniert|verfügbar|ist)\b)|von (?:jetzt|nun) an"
+    r"|von hier an(?! (?:sind|wird)\b))\b"
     rf"|{first('bitte', 'und', 'aber')}\b(?:künftig|in zukunft|zukünftig),? (?:bitte|{_GERMAN_DO}|verwende|nutze?"
     rf"|benutze?)\b|{first('bitte', 'und', 'aber')}\b{_GERMAN_DO}\b[^.!?]{{1,80}}\b(?:{_GERMAN_EACH}|jedes mal)\b"
     rf"|\b(?:{_GERMAN_EACH},?|jedes mal,? (?:wenn|bevor|nachdem) [^.!?]{{1,60}},) (?:bitte )?{_GERMAN_DO}\b(?! (?:ich"
@@ -102,7 +109,7 @@ _FRENCH_DO = (
 )
 _FRENCH_EACH = (
     r"(?:après|avant|à|pour|dans|avec) chaque (?:modification|commit|étape|changement|réponse|message|push|fusion"
-    r"|déploiement|tâche|demande)"
+    r"|déploiement|tâche|demande)\b(?! (?:de (?:la|cette)|du|dans)\b)"
 )
 _FRENCH_REPLY = (
     rf"{first('et', 'mais', 'plaît', 'plait', 'désormais', 'maintenant')}\b(?:(?:réponds?|répondez|écris|écrivez"
@@ -111,10 +118,12 @@ _FRENCH_REPLY = (
     rf"|russe|chinois|japonais|coréen|arabe|hindi)\b"
 )
 FRENCH = Phrases(
-    r"\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?! (?:disponible|impossible"
-    rf"|possible)\b)|{first('et', 'mais', 'plaît', 'plait')}\b{_FRENCH_DO}\b[^.!?]{{1,80}}\b(?:{_FRENCH_EACH}"
+    r"\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?!,? (?:disponible|impossible"
+    rf"|possible|ça devrait|(?:ça|cela|tout|l[ea] \w{{1,20}}) (?:marche|fonctionne|répond))\b)"
+    rf"|{first('et', 'mais', 'plaît', 'plait')}\b{_FRENCH_DO}\b[^.!?]{{1,80}}\b(?:{_FRENCH_EACH}"
     rf"|chaque fois)\b|\b(?:{_FRENCH_EACH},?|(?:à )?chaque fois que? [^.!?]{{1,60}},) {_FRENCH_DO}\b|{_FRENCH_REPLY}"
-    r"|\b(?:je préf[éè]re(?:rais)?|j['’]aimerais mieux|je suis (?:\w+ )?(?:allergique|végétarien(?:ne)?|végane?))\b",
+    r"|\b(?:je préf[éè]re(?:rais)?(?! la (?:première|deuxième|seconde|dernière)\b)|j['’]aimerais mieux"
+    r"|je suis (?:\w+ )?(?:allergique|végétarien(?:ne)?|végane?))\b",
     "désormais reviens revenez repasse passe dorénavant à lance exécute teste vérifie mets mettez demande écris "
     "écrivez affiche dis dites montre confirme fais faites ajoute donne utilise réponds répondez explique après avant "
     "pour dans avec chaque parle commente je j",
@@ -137,9 +146,11 @@ _SPANISH_REPLY = (
 )
 SPANISH = Phrases(
     r"\b(?:(?:desde|de) ahora en adelante|a partir de (?:ahora|hoy)|de aquí en adelante|desde ahora|en lo sucesivo)\b"
+    r"(?!,? (?:todo |ya |esto )?(?:funciona|va bien|anda)\b)"
     rf"|{first('favor', 'y', 'pero')}\b{_SPANISH_DO}\b[^.!?]{{1,80}}\b(?:{_SPANISH_EACH}|cada vez)\b"
     rf"|\b(?:{_SPANISH_EACH},?|cada vez que [^.!?]{{1,60}},) {_SPANISH_DO}\b|{_SPANISH_REPLY}"
-    r"|\b(?:prefiero|preferiría|soy (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]|vegan[oa]))\b",
+    r"|\b(?:prefiero(?! la (?:primera|segunda|última)\b)|preferiría|soy (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]"
+    r"|vegan[oa]))\b",
     "desde vuelv cambi pas de a en al ejecuta corre prueba comprueba verific actualiza pregunta dime avísame muestra "
     "muéstrame confirma escribe haz haga añade agrega usa use utiliza responde explica después tras antes con cada "
     "contesta habla comenta hable prefiero preferiría soy",
@@ -159,10 +170,12 @@ _PORTUGUESE_REPLY = (
     r"(?:português|inglês|alemão|francês|espanhol|italiano|russo|chinês|japonês|coreano|árabe)\b"
 )
 PORTUGUESE = Phrases(
-    r"\b(?:a partir de (?:agora|hoje)|de agora em diante|daqui (?:em|para|pra) (?:diante|a? ?frente)|doravante)\b"
+    r"\b(?:a partir de (?:agora|hoje)|de agora em diante|daqui (?:em|para|pra) (?:diante|a? ?frente)"
+    r"|doravante)\b(?!,? (?:tudo |já |isso )?funciona\b)"
     rf"|{first('favor', 'e', 'mas')}\b{_PORTUGUESE_DO}\b[^.!?]{{1,80}}\b(?:{_PORTUGUESE_EACH}|cada vez|toda vez)\b"
     rf"|\b(?:{_PORTUGUESE_EACH},?|(?:cada|toda) vez que [^.!?]{{1,60}},) {_PORTUGUESE_DO}\b|{_PORTUGUESE_REPLY}"
-    r"|\b(?:prefiro|preferi(?:ri)?a|sou (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]|vegan[oa]))\b",
+    r"|\b(?:prefiro(?! a (?:primeira|segunda|última)\b)|preferi(?:ri)?a|sou (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]"
+    r"|vegan[oa]))\b",
     "a volt mud pass de daqui doravante execut roda rode test verifi atualiz pergunt diga avisa avise mostr confirm "
     "escrev faça adicion usa use utiliz respond expli após depois antes em com ao cada toda fala fale coment prefiro "
     "preferia preferiria sou",
@@ -182,10 +195,11 @@ _ITALIAN_REPLY = (
     r"(?:italiano|inglese|tedesco|francese|spagnolo|portoghese|russo|cinese|giapponese|coreano|arabo)\b"
 )
 ITALIAN = Phrases(
-    r"\b(?:d['’]ora in (?:poi|avanti)|da (?:ora|adesso|oggi|qui) in (?:poi|avanti))\b"
+    r"\b(?:d['’]ora in (?:poi|avanti)|da (?:ora|adesso|oggi|qui) in (?:poi|avanti))\b(?!,? (?:tutto )?funziona\b)"
     rf"|{first('favore', 'e', 'ma')}\b{_ITALIAN_DO}\b[^.!?]{{1,80}}\b(?:{_ITALIAN_EACH}|ogni volta)\b"
     rf"|\b(?:{_ITALIAN_EACH},?|ogni volta che [^.!?]{{1,60}},) {_ITALIAN_DO}\b|{_ITALIAN_REPLY}"
-    r"|\b(?:preferisco|preferirei|sono (?:\w+ )?(?:allergic[oa]|vegetarian[oa]|vegan[oa]))\b",
+    r"|\b(?:preferisco(?! la (?:prima|seconda|ultima)\b)|preferirei|sono (?:\w+ )?(?:allergic[oa]|vegetarian[oa]"
+    r"|vegan[oa]))\b",
     "d da torna passa torni passi esegui lancia prova testa verifica aggiorna chiedi dimmi avvisami mostra conferma "
     "scrivi scriva fai aggiungi usa utilizza rispondi spiega controlla dopo prima a ad in con alla ogni parla parli "
     "commenta preferisco preferirei sono",
@@ -203,7 +217,7 @@ _DUTCH_REPLY = (
     rf"|arabisch)\b"
 )
 DUTCH = Phrases(
-    r"\b(?:vanaf (?:nu|hier)|voortaan|van nu af aan)\b(?! (?:is|werkt|beschikbaar)\b)"
+    r"\b(?:vanaf (?:nu|hier(?! wordt\b))|voortaan|van nu af aan)\b(?! (?:is|werkt|beschikbaar)\b)"
     rf"|{first('en', 'maar')}\b{_DUTCH_DO}\b[^.!?]{{1,80}}\b(?:{_DUTCH_EACH}|elke keer|telkens)\b"
     rf"|\b(?:{_DUTCH_EACH},?|(?:elke keer|telkens) (?:als|wanneer) [^.!?]{{1,60}},) {_DUTCH_DO}\b(?! (?:ik|we)\b)"
     rf"|{_DUTCH_REPLY}"
@@ -223,16 +237,19 @@ _RUSSIAN_EACH = (
 )
 _RUSSIAN_REPLY = (
     rf"{first('и', 'но', 'пожалуйста', 'момента', 'отныне', 'впредь')}\b(?:(?:отвеча|пиш|говор|объясня|комментиру"
-    rf"|общай)\w{{0,5}}(?: (?:мне|нам|всё|все|только|со мной|снова))* (?:по-(?:русски|английски|немецки|французски"
+    rf"|общай)(?!(?:[аяеу]?ю|[ая])т\b|ут\b)\w{{0,5}}(?: (?:мне|нам|всё|все|только|со мной|снова))* (?:по-(?:русски"
+    rf"|английски|немецки|французски"
     rf"|испански|китайски|японски)|на (?:русском|английском|немецком|французском|испанском|китайском|японском))"
     r"|(?:вернись|вернемся|вернёмся|переключись|переходи|перейди) (?:на|к) (?:русск|английск|немецк|французск"
     r"|испанск)\w{2,4})\b"
 )
 RUSSIAN = Phrases(
     r"\b(?:с (?:этого момента|сегодняшнего дня|этой минуты)|отныне|впредь)\b"
+    r"(?!,? (?:(?:вс[её]|это|он|она|оно) )?(?:работа[ею]т|начина\w+|будет (?:лучше|проще))\b)"
     rf"|{first('и', 'но', 'пожалуйста')}\b{_RUSSIAN_DO}\b[^.!?]{{1,80}}\b(?:{_RUSSIAN_EACH}|каждый раз)\b"
     rf"|\b(?:{_RUSSIAN_EACH},?|каждый раз,? (?:когда|как|перед|после) [^.!?]{{1,60}},) {_RUSSIAN_DO}\b|{_RUSSIAN_REPLY}"
-    r"|\b(?:я предпоч[иеё]\w+|предпочитаю|мне больше нрав\w+|у меня аллергия|я (?:вегетариан\w+|веган\w*))\b",
+    r"|\b(?:я предпоч[иеё]\w+(?! (?:перв|втор|последн)\w+)|предпочитаю(?! (?:перв|втор|последн)\w+)|мне больше нрав\w+"
+    r"|у меня аллергия|я (?:вегетариан\w+|веган\w*))\b",
     "с вернись вернёмся переключ переход перейди отныне впредь запус провер спраш спрос пиши напиши покаж показ "
     "подтв обнов делай сделай добавь использ отвеч ответь сообщ объясн после перед при до в каждый говор коммент общай "
     "я предпочитаю мне у",
@@ -242,32 +259,40 @@ _IN_CHINESE = (
     r"(?:中文|汉语|国语|普通话|英文|英语|日文|日语|韩语|韩文|法语|德语|西班牙语|俄语|阿拉伯语|葡萄牙语|意大利语)"
 )
 _CHINESE_REPLY = (
-    rf"用(?:简体|繁体)?{_IN_CHINESE}(?:来|进行|直接)?(?:回答|回复|说|交流|沟通|解释|输出)(?!了|过|的)|(?:换回|改回|切回|切换回|切换到|换成"
+    rf"用(?:简体|繁体)?{_IN_CHINESE}(?:来|进行|直接)?(?:回答|回复|说|交流|沟通|解释|输出)(?!了|过|的|怎么"
+    rf"|(?:一下)?[这那])|(?:换回|改回|切回|切换回|切换到|换成"
     rf"|改用){_IN_CHINESE}(?!的)"
 )
 CHINESE = Phrases(
-    r"从(?:现在|今天|此)(?:开始|起|以后|往后)|从今(?:以后|往后|天起)|今后(?!的|的确|可[以能]|会)|以后(?:都|请|每次|一律|统一|回复|回答)"
-    rf"|{_CHINESE_REPLY}|用(?:简体|繁体)?{_IN_CHINESE}(?:来)?(?:写|注释)(?!了|过|的)"
-    r"|每次.{1,20}(?:都要(?!等|花|重新|报)|请(?!求|假)|先(?!前)|务必)|我(?:更喜欢|更倾向|比较喜欢|更偏好|偏好|偏爱|宁愿|宁可)|我对.{1,10}过敏|我吃素"
+    r"从(?:现在|今天|此)(?:开始|起|以后|往后)(?!.{0,4}(?:可以用|能用|正常|好)了)|从今(?:以后|往后|天起)|今后(?!的|的确"
+    r"|可[以能]|会)|以后(?:都|请|每次|一律|统一|回复|回答)"
+    rf"|{_CHINESE_REPLY}|用(?:简体|繁体)?{_IN_CHINESE}(?:来)?(?:写|注释)(?!了|过|的|一?[封篇个首段份]|给)"
+    r"|每次.{1,20}(?:都要(?!等|花|重新|报)|请(?!求|假)|先(?!前)|务必)|我(?:更喜欢|更倾向|比较喜欢|更偏好|偏好|偏爱"
+    r"|宁愿|宁可)(?!第[一二三])|我对.{1,10}过敏|我吃素"
 )
 _IN_JAPANESE = "(?:日本語|英語|中国語|韓国語|ドイツ語|フランス語|スペイン語)で"
 _JAPANESE_REPLY = (
-    rf"{_IN_JAPANESE}(?:答えて|回答して|返信して|説明して|話して|返事して|応答して|お願い)(?!い(?:た|る|ます|まし))"
+    rf"{_IN_JAPANESE}(?:答えて|回答して|返信して|(?<!を日本語で)(?<!を英語で)説明して|話して|返事して|応答して"
+    rf"|お願い)(?!い(?:た|る|ます|まし))"
     r"|(?:日本語|英語|中国語|韓国語)に(?:戻して|切り替えて)(?!い(?:た|る|ます|まし))"
 )
 JAPANESE = Phrases(
-    rf"これから(?:は|、)|今後(?:は(?!どう)|、)|以後、|これ以降|今から(?:は|、)|{_JAPANESE_REPLY}|{_IN_JAPANESE}(?:書いて|出力して)(?!い(?:た|る|ます|まし))"
-    r"|(?:毎回|(?:たび|度|ごと)に).{0,30}(?:て(?:ください|下さい|ほしい|欲しい|ね)|すること)|(?:方|ほう)が(?:好き|好み)|を好みます|アレルギーがあ"
+    rf"これから(?:は|、)(?!大丈夫|どう)|今後(?:は(?!どう)|、)|以後、|これ以降|今から(?:は|、)|{_JAPANESE_REPLY}"
+    rf"|{_IN_JAPANESE}(?:書いて|出力して)(?!い(?:た|る|ます|まし))"
+    r"|(?:毎回|(?:たび|度|(?<!ファイル)(?<!行)(?<!関数)ごと)に).{0,30}(?:て(?:ください|下さい|ほしい|欲しい|ね)"
+    r"|すること)|(?:方|ほう)が(?:好き|好み)|を好みます|アレルギーがあ"
 )
 _IN_KOREAN = r"(?:한국어|영어|일본어|중국어|독일어|프랑스어|스페인어)로(?:만)? (?:.{0,8} )?"
+_ONLY_KOREAN = r"(?:한국어|영어|일본어|중국어|독일어|프랑스어|스페인어)로(?:만)? (?:(?:다시|계속|모두|전부|항상) )?"
 _KOREAN_ASKS = r"(?:변)?(?:해|하|을)? ?(?:줘|주세요|세요|라|십시오|하세요)"
 _KOREAN_REPLY = (
-    rf"{_IN_KOREAN}(?:(?:답|대답|말|설명|응답|회신){_KOREAN_ASKS}|(?:돌아가|바꿔|바꾸) ?(?:줘|주세요|세요|자|십시오))"
+    rf"{_IN_KOREAN}(?:(?:답|대답|말|(?<![을를] 한국어로 )(?<![을를] 영어로 )설명|응답|회신){_KOREAN_ASKS}"
+    r"|(?:돌아가|바꿔|바꾸) ?(?:줘|주세요|세요|자|십시오))"
 )
 KOREAN = Phrases(
-    r"지금부터|이제부터|앞으로는|앞으로 (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))"
-    rf"|{_KOREAN_REPLY}|{_IN_KOREAN}(?:작성|써|쓰){_KOREAN_ASKS}"
-    r"|(?:마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)|알레르기가 있"
+    r"(?:지금|이제)부터(?! ?(?:시작|출발))|앞으로는|앞으로 (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))"
+    rf"|{_KOREAN_REPLY}|{_ONLY_KOREAN}(?:작성|써|쓰){_KOREAN_ASKS}"
+    r"|(?:(?<!파일)(?<!줄)(?<!함수)마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)|알레르기가 있"
 )
 _HINDI_ASKS = r"(?:ें|एं|एँ|िए|िये|इए|इये|ना|ो|ओ)(?:[।,.!]|\s*$)"
 _IN_HINDI = "(?:हिंदी|हिन्दी|अंग्रेज़ी|अंग्रेजी) में (?:ही )?"
@@ -278,11 +303,13 @@ HINDI = Phrases(
     r"|मुझे .{1,40}(?:ज़्यादा|ज्यादा|अधिक) पसंद (?:है|हैं)|मुझे .{1,30}से एलर्जी"
 )
 _ARABIC_REPLY = (
-    r"\bو?(?:أجب|رد|تحدث|اكتب|اشرح|جاوب)\w{0,3} (?:.{1,20} )?(?:باللغة ال|بال)(?:عربية|إنجليزية|انجليزية|فرنسية"
+    r"\bو?(?:(?:أجب|رد|تحدث|اشرح|جاوب)\w{0,3} (?:.{1,20} )?|اكتب (?:(?:لي|كل شيء|التعليقات|الردود"
+    r"|الإجابات) )?)(?:باللغة ال|بال)(?:عربية|إنجليزية|انجليزية|فرنسية"
     r"|ألمانية)"
 )
 ARABIC = Phrases(
-    rf"من الآن (?:ف|و)صاعد|ابتداء[ً]? من (?:الآن|اليوم)|من اليوم فصاعد|{_ARABIC_REPLY}|\b(?:أفضّل|أنا أفضل|أفضل أن)\b"
+    rf"من الآن (?:ف|و)صاعد(?!\w{{0,2}} (?:يعمل|تعمل)\b)|ابتداء[ً]? من (?:الآن|اليوم)|من اليوم فصاعد|{_ARABIC_REPLY}"
+    rf"|\b(?:أفضّل|أنا أفضل|أفضل أن)\b"
     rf"|لدي حساسية"
 )
 
