@@ -446,6 +446,10 @@ All timestamps in UTC.
 All amounts are in cents.
 I'm allergic to peanuts.
 I am vegetarian.
+In future, use single quotes.
+Moving forward, commit in small steps.
+For the rest of this session, answer in bullet points.
+All code comments in English.
 """,
     "de": """
 Ab jetzt antworte auf Deutsch.
@@ -462,6 +466,14 @@ Ich bevorzuge kurze Antworten.
 Ich hätte die Ausgabe lieber als Tabelle.
 Mir ist lieber, du fragst vorher.
 Ich bin allergisch gegen Nüsse.
+Bitte auf Deutsch antworten.
+Kommentare bitte auf Englisch.
+Schreib Kommentare auf Englisch.
+Nach jedem Schritt committen.
+Vor jedem Commit die Tests laufen lassen.
+Ab heute bitte alle Commits auf Englisch.
+Künftig verwenden wir pnpm.
+Am liebsten sind mir Tabellen.
 """,
     "fr": """
 Désormais, réponds en français.
@@ -477,6 +489,14 @@ Je préférerais que tu demandes avant.
 J'aimerais mieux un tableau.
 Je suis allergique aux noix.
 Parlez en français.
+À l'avenir, demande avant de supprimer.
+Dès maintenant, utilise pnpm.
+Merci de répondre en français.
+Je voudrais que tu répondes en français.
+Commente le code en anglais.
+Écris les commentaires en anglais.
+J'aime mieux les réponses courtes.
+Ma préférence va aux tableaux.
 """,
     "es": """
 A partir de ahora responde en español.
@@ -491,6 +511,15 @@ Prefiero respuestas cortas.
 Preferiría que me preguntes antes.
 Soy alérgico a los cacahuetes.
 Soy vegetariana.
+En adelante, usa pnpm.
+Contéstame en español.
+Háblame en español.
+Quiero que me respondas en español.
+Escribe los comentarios en inglés.
+Después de cada cambio corre los tests.
+Me gusta más con tablas.
+Soy celíaco.
+Sigue la guía de estilo PEP 8.
 """,
     "pt": """
 A partir de agora responda em português.
@@ -505,6 +534,13 @@ Preferiria que você perguntasse antes.
 Sou alérgico a amendoim.
 Fale em português.
 Doravante os nomes ficam em inglês.
+No futuro, pergunte antes.
+Me responda em português.
+Quero que responda em português.
+Escreva os comentários em inglês.
+Me avise toda vez que terminar uma etapa.
+Gosto mais de tabelas.
+Siga a PEP 8.
 """,
     "it": """
 D'ora in poi rispondi in italiano.
@@ -519,6 +555,13 @@ Preferirei che tu chiedessi prima.
 Sono allergico alle arachidi.
 Sono vegetariana.
 D'ora in avanti gli importi sono in centesimi.
+In futuro chiedi prima.
+Vorrei che mi rispondessi in italiano.
+Scrivi i commenti in inglese.
+Fai un commit dopo ogni passo.
+Mi piacciono di più le tabelle.
+Sono celiaca.
+Segui PEP 8.
 """,
     "nl": """
 Vanaf nu antwoord in het Nederlands.
@@ -534,6 +577,13 @@ Ik zou de uitvoer liever als tabel zien.
 Ik geef de voorkeur aan spaties.
 Mijn voorkeur is een stoel aan het raam.
 Ik ben allergisch voor noten.
+In het vervolg eerst vragen.
+Antwoord graag in het Nederlands.
+Ik wil dat je in het Nederlands antwoordt.
+Schrijf commentaar in het Engels.
+Voor elke push de tests draaien.
+Vanaf vandaag zijn commits in het Engels.
+Volg PEP 8.
 """,
     "ru": """
 С этого момента отвечай по-русски.
@@ -548,6 +598,14 @@ Ik ben allergisch voor noten.
 Мне больше нравятся таблицы.
 У меня аллергия на орехи.
 Я вегетарианка.
+В дальнейшем используй pnpm.
+В будущем сначала спрашивай.
+Теперь отвечай по-русски.
+Хочу, чтобы ты отвечал по-русски.
+Комментарии пиши на английском.
+Прогоняй тесты после каждого изменения.
+Я бы предпочёл короткие ответы.
+Следуй PEP 8.
 """,
     "zh": """
 从现在开始用中文回答。
@@ -562,6 +620,15 @@ Ik ben allergisch voor noten.
 我偏好用表格。
 我对花生过敏。
 我吃素。
+请说中文。
+请用中文和我交流。
+代码注释用英文。
+每完成一步就提交一次。
+每次改完代码都跑一下测试。
+接下来都用中文。
+往后都用空格缩进。
+我是素食者。
+遵循PEP 8。
 """,
     "ja": """
 これからは日本語で答えてください。
@@ -576,6 +643,15 @@ Ik ben allergisch voor noten.
 窓側の席のほうが好みです。
 短い説明を好みます。
 ナッツのアレルギーがあります。
+日本語で返答してください。
+ファイルを変更するたびにprettierを実行して。
+毎回差分を見せて。
+短い回答が好みです。
+小麦アレルギーです。
+ベジタリアンです。
+次回からは先に確認してください。
+以降はTypeScriptで書いてください。
+PEP 8に従ってください。
 """,
     "ko": """
 앞으로는 한국어로 답해 주세요.
@@ -590,6 +666,12 @@ Ik ben allergisch voor noten.
 저는 창가 자리를 선호해요.
 저는 견과류 알레르기가 있어요.
 지금부터 브랜치 release/2에서 작업합니다.
+한국어로 답변 부탁드립니다.
+짧은 답변이 더 좋아요.
+저는 탭을 더 좋아해요.
+저는 채식주의자예요.
+PEP 8을 따라 주세요.
+다음부터는 먼저 확인해 주세요.
 """,
     "hi": """
 अब से हिंदी में उत्तर दें।
@@ -604,6 +686,13 @@ Ik ben allergisch voor noten.
 आगे से हर कदम बताएं।
 अब आगे शाखा release/2 पर काम करें।
 हिन्दी में लिखो।
+हर बदलाव के बाद टेस्ट चलाओ।
+हर commit से पहले टेस्ट चलाएं।
+जब भी फ़ाइल बदलो, prettier चलाओ।
+हर बार मुझे diff दिखाओ।
+मैं शाकाहारी हूँ।
+PEP 8 का पालन करो।
+भविष्य में पहले पूछें।
 """,
     "ar": """
 من الآن فصاعدا أجب بالعربية.
@@ -618,6 +707,14 @@ Ik ben allergisch voor noten.
 أفضّل الجداول.
 أفضل أن تسأل أولا.
 لدي حساسية من الفول السوداني.
+شغل الاختبارات بعد كل تغيير.
+بعد كل تعديل شغّل الاختبارات.
+قبل كل commit شغل الاختبارات.
+مستقبلا اسألني أولا.
+تكلم معي بالعربية.
+أنا نباتي.
+عندي حساسية من الفول السوداني.
+اتبع PEP 8.
 """,
 }
 """What stands without a word that demands or forbids."""
@@ -714,6 +811,22 @@ Vanaf hier wordt het lastig.
 파일마다 줄 수를 알려 주세요.
 من الآن فصاعدا يعمل.
 اكتب رسالة بالإنجليزية إلى العميل.
+Ich bin ab heute im Urlaub.
+Kommentare auf Englisch übersetzen
+Vor jedem Push testen wir.
+Les commentaires en anglais sont à traduire.
+Traduce los comentarios en inglés
+Quiero que respondas a la pregunta.
+Segui il link.
+Vanaf vandaag gesloten
+Комментарии на русском удали
+他说中文。
+每次提交都运行CI,很慢
+一度に全部見せてください。
+次からは気をつけます。
+저는 커피가 더 좋아요?
+हर बदलाव के बाद यह टूटता है।
+بعد كل تغيير يفشل الاختبار
 """
 """What is asked for once, and what happens again and again: neither stands."""
 

@@ -132,6 +132,8 @@ def test_what_holds_from_now_on_or_each_time_and_what_a_user_prefers_is_a_rule(l
         ("以后都用中文回答。", "从现在开始用英文回复。"),
         ("これからは日本語で答えてください。", "英語で返信してください。"),
         ("한국어로 답해 주세요.", "지금부터 영어로 말해 주세요."),
+        ("Contéstame en español.", "Quiero que me respondas en inglés."),
+        ("Antwoord graag in het Nederlands.", "Antwoord in het Engels."),
     ],
 )
 def test_the_later_language_of_answers_and_the_later_wish_hold(earlier: str, later: str) -> None:
