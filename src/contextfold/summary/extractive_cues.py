@@ -161,10 +161,20 @@ _ENDING = re.compile(ENDS.pattern, re.IGNORECASE)
 _BAN = re.compile(BANS.pattern, re.IGNORECASE)
 
 
-def only_ends(text: str) -> bool:
-    """Whether words that take something back say no more than that it is to be done no more, or need not be done."""
-    rest = _ENDING.sub(lambda found: " ".join(filter(None, found.groups())), text)
-    return rest != text and not any(cue.search(rest) for cue in (WITHDRAWAL, PROHIBITS, _BAN))
+_REASON = re.compile(
+    r"[,;:(—–]| (?:because|since|now that|weil|denn|parce que|car|porque|perché|omdat)\b", re.IGNORECASE
+)
+
+
+def ended(text: str) -> str:
+    """What is to be done no more, or need not be done, where words that take something back say only that; else
+    nothing.
+    """
+    rest = _ENDING.sub(lambda found: " ".join(("\0", *filter(None, found.groups()))), text)
+    if "\0" not in rest or any(cue.search(rest) for cue in (WITHDRAWAL, PROHIBITS, _BAN)):
+        return ""
+    clause = next(clause for clause in _REASON.split(rest) if "\0" in clause)
+    return clause if re.search(r"\w", clause) else rest
 
 
 SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
