@@ -274,6 +274,75 @@ def test_a_list_that_begins_with_the_assistant_is_opened_by_a_note() -> None:
     assert view[1].text == BEGINNING
 
 
+_ADDED = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "grep"}}}
+_INSTRUCTED: dict[str, list[dict[str, Any]]] = {
+    "anthropic": [
+        _ADDED,
+        {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "grep"}},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "grep"}},
+        {"type": "image", "source": {"type": "url", "url": "https://grep"}},
+        {"type": "of_next_year", "id": "grep"},
+    ],
+    "bedrock-converse": [
+        {"toolAddition": {"tool": {"name": "grep"}}},
+        {"guardContent": {"text": {"text": "grep"}}},
+        {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://grep"}}}},
+        {"ofNextYear": {"id": "grep"}},
+    ],
+    "gemini": [
+        {"fileData": {"fileUri": "gs://grep", "mimeType": "image/png"}},
+        {"executableCode": {"code": "grep", "language": "PYTHON"}},
+        {"ofNextYear": {"id": "grep"}},
+    ],
+    "openai-chat": [_ADDED, {"type": "image_url", "image_url": {"url": "https://grep"}}],
+    "openai-responses": [_ADDED, {"type": "input_image", "image_url": "https://grep"}],
+}
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize(("name", "block"), [(name, block) for name, kinds in _INSTRUCTED.items() for block in kinds])
+def test_no_block_of_an_instruction_goes_out_emptied(name: str, block: dict[str, Any], place: int) -> None:
+    """Whatever it is and wherever it stands: the block itself, or what it says."""
+    native = formats.get(name)
+    wire = native.encode([user(), said(), said(), user()])
+    instruction = native.decode(native.encode([system()])[0]).source
+    key = "parts" if "parts" in instruction else "content"
+    view = Compactor(window=9_000).compact([*wire[:place], {**instruction, key: [block]}, *wire[place:]], format=name)
+    assert "grep" in json.dumps(view.messages)
+    assert "<system>\\n\\n</system>" not in json.dumps(view.messages)
+
+
+@pytest.mark.parametrize("format", ["anthropic", "anthropic-request"])
+def test_what_sets_something_stands_where_the_provider_takes_it_next(format: str) -> None:
+    added, brief = {"role": "system", "content": [_ADDED]}, {"role": "system", "content": "Be brief."}
+    ask, answer = {"role": "user", "content": "Go on."}, {"role": "assistant", "content": "Done."}
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "ls", "input": {}}]}
+    got = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "a.py"}]}
+    blank = {"role": "assistant", "content": " "}
+    for sent, wanted in (
+        ([ask, added, ask, answer], [ask, ask, added, answer]),
+        ([ask, answer, added, ask], [ask, answer, ask, added]),
+        ([ask, answer, added, answer, ask], [ask, answer, answer, ask, added]),
+        ([ask, call, added, got, answer], [ask, call, got, added, answer]),
+        ([ask, added, blank, ask], [ask, ask, added]),
+        ([ask, added, added, answer, ask], [ask, added, added, answer, ask]),
+        ([ask, added, answer, brief, added, ask], None),
+        ([ask, answer, added], [ask, answer, added]),
+    ):
+        native = formats.get(format)
+        placed = conform(repair(formats.decode(sent, native)), native)
+        wire = native.encode([place.message for place in placed])
+        assert wanted in (None, wire)
+        assert sum(added is entry for entry in wire) == sent.count(added)
+        moved = [place.position for place in placed if place.account is not None and "sets" in place.account[1]]
+        assert bool(moved) == (wanted != sent and got not in sent)  # that result itself was moved
+        compactor = Compactor(window=9_000)
+        grown = [compactor.compact(sent[:n], format="anthropic").messages for n in range(1, len(sent) + 1)]
+        assert format != "anthropic" or grown[-1] == wire
+        if sent[-1] is not added:
+            assert anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": wire}) is None
+
+
 @pytest.mark.parametrize("format", ["openai-chat", "openai-responses", "langchain"])
 def test_other_providers_take_what_anthropic_refuses(format: str) -> None:
     """Nothing is renamed, added or left out where it need not be."""

@@ -232,6 +232,24 @@ def test_a_system_message_that_changes_tools_or_effort_stays_one_in_every_view()
     assert passes > 3
 
 
+def test_a_tool_that_was_added_stays_when_what_the_assistant_said_behind_it_is_summed_up() -> None:
+    """What is left around it are words of users, between which the API takes no system message."""
+    added = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "grep"}}}
+    messages: list[dict[str, Any]] = []
+    compactor, record, passes = Compactor(window=4_000), None, 0
+    for turn in range(30):
+        messages.append({"role": "user", "content": f"Question {turn}: " + "word " * 100})
+        if turn in (1, 9):
+            messages.append({"role": "system", "content": [added]})
+        result = compactor.compact(messages, record, format="anthropic")
+        record, passes = result.compaction, passes + result.changed
+        said = [message for message in result.messages if message["role"] == "system"]
+        assert said == [message for message in messages if message["role"] == "system"]
+        assert anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": result.messages}) is None
+        messages.append({"role": "assistant", "content": f"Answer {turn}: " + "reply " * 150})
+    assert passes > 1
+
+
 @pytest.mark.parametrize("calls", [1, 3])
 def test_what_the_api_runs_is_never_parted_from_its_result(calls: int) -> None:
     """Code that calls tools of the caller's has its own result only behind theirs, messages later."""

@@ -18,7 +18,7 @@ from typing import Any
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
 from contextfold.conversation.history import History
-from contextfold.conversation.repair import Seen, is_clean
+from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.formats.base import Format
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
@@ -100,11 +100,17 @@ class KnownConversation:
         self.history.extend(wire)
         clean = is_clean(self.history.messages[start:], self.seen)
         self.has_news = self.has_news or not clean
-        if not clean or self.seen.broken:
+        if not clean or self.seen.broken or self._ends_open():
             self.rebuild(self.record)
             return
         self.view.wire += self.history.wire[start:]
         self.view.tokens += sum(self.history.sizes[start:])
+
+    def _ends_open(self) -> bool:
+        """Whether an instruction at the end of the view may be one that waits there for its place."""
+        last = self.view.wire[-1:]
+        source = self.history.format
+        return any(may_stand_between(source.decode(entry), source) for entry in last)
 
     def begin_again(self, read: KnownConversation) -> None:
         """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""

@@ -32,8 +32,8 @@ MEDIA_BLOCKS = frozenset({"image", "document"})
 
 
 def _sets(message: Message) -> bool:
-    """Whether a system message changes the tools, or how the model answers."""
-    if any(isinstance(part, Opaque) and part.label in ("tool_addition", "tool_removal") for part in message.parts):
+    """Whether a system message changes the tools, how the model answers, or whatever blocks may come for that next."""
+    if any(isinstance(part, Opaque) for part in message.parts):
         return True
     config = message.source.get("output_config") if isinstance(message.source, dict) else None
     return isinstance(config, dict) and len(config) > 0
@@ -189,7 +189,7 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
 
 def _build_message(message: Message, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
-        text = crossing.joined_text(message.parts)
+        text = crossing.in_words(message.parts)
         if leading:
             return {"role": "system", "content": text}
         return {"role": "user", "content": crossing.in_tags(text)}

@@ -72,6 +72,10 @@ _USUAL: Mapping[MediaKind, str] = {
 }
 
 
+def _changes_tools(message: Message) -> bool:
+    return any(isinstance(part, Opaque) and part.label in ("toolAddition", "toolRemoval") for part in message.parts)
+
+
 class BedrockConverse:
     """Messages of Amazon Bedrock's Converse API."""
 
@@ -84,6 +88,7 @@ class BedrockConverse:
         user_first=True,
         takes_turns=True,
         bare_end=True,
+        sets_between=_changes_tools,
     )
 
     @values.guarded
@@ -242,7 +247,7 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
 
 def _build_message(message: Message, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
-        text = crossing.joined_text(message.parts)
+        text = crossing.in_words(message.parts)
         return {"role": "system", "content": [_text(text)]} if leading else _user(crossing.in_tags(text))
     results, _ = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"

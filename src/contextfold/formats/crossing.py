@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from contextfold import quoting
 from contextfold.errors import FormatError, border
+from contextfold.formats import values
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -87,10 +88,13 @@ def turns(
 
 
 def instruction_between(message: Message) -> Message:
-    """An instruction behind other messages as words of the user, for formats that take instructions first only."""
+    """An instruction behind other messages as words of the user, for formats that take instructions first only; itself
+    where nothing in it can be said in words.
+    """
     if message.is_empty:
         return message.with_parts(())
-    return replace(message.with_parts((Text(in_tags(joined_text(message.parts))),)), role="user")
+    said = in_words(common_parts(message.parts))
+    return replace(message.with_parts((Text(in_tags(said)),)), role="user") if said else message
 
 
 def in_tags(instruction: str) -> str:
@@ -150,6 +154,11 @@ def results_and_rest(message: Message) -> tuple[list[ToolResult], list[Text | Me
     """The tool results of a turn, and what was said beside them."""
     rest = [part for part in message.parts if isinstance(part, Text | Media)]
     return list(message.tool_results), rest
+
+
+def in_words(parts: Sequence[Part]) -> str:
+    """What an instruction says, with a note in the place of what is no text: the roles for it take nothing else."""
+    return joined_text([values.media_note(part) if isinstance(part, Media) else part for part in parts])
 
 
 def joined_text(parts: Sequence[Part]) -> str:

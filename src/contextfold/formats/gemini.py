@@ -321,7 +321,7 @@ def _called_before(before: Sequence[Any]) -> dict[str, str]:
 
 def _built_content(message: Message, names: Mapping[str, str], *, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
-        text = crossing.joined_text(message.parts)
+        text = crossing.in_words(message.parts)
         if leading:
             return {"role": "system", "parts": [{"text": text}]}
         return {"role": "user", "parts": [{"text": crossing.in_tags(text)}]}

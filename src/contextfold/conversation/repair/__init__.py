@@ -9,7 +9,7 @@ What belongs here: these, as pure functions over any list of messages. Finding t
 
 from contextfold.conversation.repair.appended import Seen, is_clean
 from contextfold.conversation.repair.pairing import REPEATED, answer_pending, awaited, repair
-from contextfold.conversation.repair.rules import EMPTY, bare_end, conform
+from contextfold.conversation.repair.rules import EMPTY, bare_end, conform, may_stand_between
 
 __all__ = [
     "EMPTY",
@@ -20,5 +20,6 @@ __all__ = [
     "bare_end",
     "conform",
     "is_clean",
+    "may_stand_between",
     "repair",
 ]

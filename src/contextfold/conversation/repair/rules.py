@@ -5,6 +5,7 @@
 - A result that a provider would look up among calls of the other kind is marked as its call is.
 - Calls that share an id, and their results: all but the first get an id of their own.
 - Before the assistant's words at the beginning of a list, a note of the user says that something is not there.
+- An instruction that sets something, where it cannot stand, goes to the next place where it can: in words it is lost.
 
 What belongs here: making a list obey. What does not: which format has which rules (``formats``).
 """
@@ -31,6 +32,7 @@ EMPTY: Account = ("dropped", "it says nothing")
 NOTED: Account = ("kept", "it says nothing; a note in its place says so")
 RENAMED: Account = ("kept", "the id of its tool call was used before or is not allowed; the view has another one")
 BEGUN: Account = ("kept", "the assistant speaks first; a note of the user stands before it")
+LATER: Account = ("kept", "it sets something; in the view it stands where the provider takes that next")
 
 
 def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
@@ -64,9 +66,11 @@ def bare_end(placed: Sequence[Placed], format: Format) -> list[Placed]:
 def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
     """Each message as the format accepts it, without those that say nothing."""
     leading = True
+    placed = _where_they_set(placed, format)
     standing = _standing([place.message for place in placed], format)
     for number, place in enumerate(placed):
-        message = acceptable(place.message, format, leading=leading or number in standing)
+        stands = number in standing or _is_setting(place.message, format)
+        message = acceptable(place.message, format, leading=leading or stands)
         if message is place.message:
             yield place
         elif message.parts:
@@ -76,6 +80,42 @@ def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
         else:
             continue
         leading = leading and message.is_instruction
+
+
+def _where_they_set(placed: Sequence[Placed], format: Format) -> Sequence[Placed]:
+    """The same list, and what sets something in it stands before the assistant's next answer to the user, or at the
+    end, if it cannot stand where it is.
+    """
+    if not any(may_stand_between(place.message, format) for place in placed):
+        return placed
+    # What is left out parts no instruction from the next answer.
+    placed = [place for place in placed if place.message.role != "assistant" or _is_heard(place.message, format)]
+    standing = _standing([place.message for place in placed], format)
+    ordered: list[Placed] = []
+    moved: list[Placed] = []
+    begun = asked = False
+    for number, place in enumerate(placed):
+        message = place.message
+        if begun and number not in standing and _is_setting(message, format):
+            moved.append(place)
+            continue
+        if asked and message.role == "assistant":
+            ordered += moved
+            moved = []
+        moved = [replace(one, moved=True, account=LATER) for one in moved]
+        ordered.append(place)
+        if number not in standing and (begun or not message.is_instruction):
+            begun, asked = True, opens_for_instructions(message)
+    return [*ordered, *moved]
+
+
+def _is_heard(message: Message, format: Format) -> bool:
+    return bool(acceptable(message, format, leading=False).parts)
+
+
+def _is_setting(message: Message, format: Format) -> bool:
+    """Whether this is an instruction that would be lost in words."""
+    return may_stand_between(message, format) and format.rules.sets_between(message)
 
 
 def _standing(messages: Sequence[Message], format: Format) -> set[int]:
