@@ -274,6 +274,17 @@ def test_a_list_that_begins_with_the_assistant_is_opened_by_a_note() -> None:
     assert view[1].text == BEGINNING
 
 
+def test_a_list_that_begins_with_the_providers_own_compaction_is_opened_by_it() -> None:
+    """It stands for what the user said, and Anthropic's own example goes on so after ``pause_after_compaction``."""
+    summed = {"role": "assistant", "content": [{"type": "compaction", "content": "Said hello."}]}
+    sent = [summed, {"role": "user", "content": "Go on."}]
+    assert Compactor(window=9_000).compact(sent).messages == sent
+    assert anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": sent}) is None
+    assert is_clean(formats.decode(sent, ANTHROPIC), Seen(ANTHROPIC))
+    elsewhere = Compactor(window=9_000).compact(sent, to="gemini").messages
+    assert gemini_problem({"contents": elsewhere}) is None
+
+
 _ADDED = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "grep"}}}
 _INSTRUCTED: dict[str, list[dict[str, Any]]] = {
     "anthropic": [

@@ -104,7 +104,8 @@ def _problems(messages: list[Any], system: Any, thinking: Any) -> Iterator[Probl
             return
     yield from _system_problems(messages)
     turns = list(_turns(messages))
-    if not turns or turns[0].role != "user":
+    opening = [block.get("type") for block in turns[0].blocks[:1]] if turns else []
+    if not turns or (turns[0].role != "user" and opening != ["compaction"]):
         yield Problem('messages: first message must use the "user" role')
     for check in _CHECKS:
         yield from check(turns)

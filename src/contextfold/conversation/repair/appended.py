@@ -9,7 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contextfold.conversation.repair.rules import acceptable, may_stand_between, opens_for_instructions
+from contextfold.conversation.repair.rules import (
+    acceptable,
+    may_stand_between,
+    opens_for_instructions,
+    speaks_too_early,
+)
 from contextfold.formats.base import Format
 from contextfold.messages import Message, ToolResult
 
@@ -83,7 +88,7 @@ def _is_accepted(message: Message, seen: Seen) -> bool:
     accepted = acceptable(message, seen.format, leading=stands or not seen.begun)
     if _is_left_out(message, accepted):
         return False  # the next message stands where it stood
-    opens = not seen.begun and message.role == "assistant" and seen.format.rules.user_first
+    opens = not seen.begun and speaks_too_early(message, seen.format)
     misplaces = False
     if message.is_instruction:
         seen.instructed |= seen.begun and stands

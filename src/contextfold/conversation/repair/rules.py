@@ -44,7 +44,7 @@ def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
     if rules.not_in_call_ids is not None:
         mended = _with_own_ids(mended, rules.not_in_call_ids, rules.longest_call_id)
     # Last: which message is the first is only known once empty ones are left out.
-    return _begun_by_user(mended) if rules.user_first else mended
+    return _begun_by_user(mended, format)
 
 
 def bare_end(placed: Sequence[Placed], format: Format) -> list[Placed]:
@@ -182,10 +182,20 @@ def _of_one_kind(placed: Sequence[Placed]) -> list[Placed]:
     return mended
 
 
-def _begun_by_user(placed: list[Placed]) -> list[Placed]:
+def speaks_too_early(message: Message, format: Format) -> bool:
+    """Whether the first message that is no instruction cannot be this one: it is the assistant's, and no compaction of
+    the provider's own, which stands for what the user said.
+    """
+    if message.role != "assistant" or not format.rules.user_first:
+        return False
+    first = message.parts[0] if message.parts and message.source_format == format.name else None
+    return not (isinstance(first, Opaque) and first.label == "compaction")
+
+
+def _begun_by_user(placed: list[Placed], format: Format) -> list[Placed]:
     """A note of the user before the first message that is no instruction, if that is the assistant's."""
     first = next((n for n, place in enumerate(placed) if not place.message.is_instruction), None)
-    if first is None or placed[first].message.role != "assistant":
+    if first is None or not speaks_too_early(placed[first].message, format):
         return placed
     note = Placed(Message(role="user", parts=(Text(BEGINNING),)), None, account=BEGUN)
     return [*placed[:first], note, *placed[first:]]
