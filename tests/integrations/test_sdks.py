@@ -8,6 +8,7 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -520,6 +521,31 @@ def test_every_request_of_a_tool_runner_is_compacted_where_its_refusal_says() ->
         asked = {"model": MODEL, "max_tokens": 300, "messages": [{"role": "user", "content": "Read all."}]}
         messages.tool_runner(**asked, tools=[read_file], max_iterations=20, thread=False).until_done()
     assert create.result.ledger.counts()["summarized"] > 20
+
+
+@pytest.mark.parametrize("keeps", ["nothing", "a ledger"])
+def test_every_request_of_openais_tool_runner_is_compacted_as_the_page_says(keeps: str) -> None:
+    """With a ledger it asks a copy of its client, whose methods no one wrapped."""
+    if not find_spec("openai.lib.responses_tool_runner"):
+        pytest.skip("this release of the SDK has no tool runner for Responses")
+    runners = import_module("openai.lib.responses_tool_runner")
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    tool = {"type": "function", "name": "read", "parameters": schema, "strict": True}
+    numbers = itertools.count()
+
+    def answer(_: Any) -> Answer:
+        return Answer("Done.") if next(numbers) > 19 else Answer("", tool_calls=(ToolCall("read", {}),))
+
+    with ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server:
+        client: Any = openai.OpenAI(base_url=server.openai_url, api_key="any").with_options(max_retries=0)
+        create = client.responses.create = over_openai.with_compaction(client.responses.create, Compactor())
+        client.with_options = lambda **_: client
+        runner = runners.ResponsesToolRunner(functions=[runners.RegisteredFunction(tool, lambda _: "word " * 900)])
+        ledger = runners.ResponsesToolLedger("a run", [].append) if keeps == "a ledger" else None
+        asked = {"model": MODEL, "input": [{"role": "user", "content": "Read all."}], "store": False}
+        assert runner.run(client, asked, max_steps=30, ledger=ledger).output_text == "Done."
+    assert create.result is not None
+    assert create.result.ledger.counts()["summarized"] > 10
 
 
 OTHERWISE = [(over_openai, "prompt"), (over_anthropic, "prompt"), (over_anthropic, "input")]
