@@ -496,3 +496,36 @@ def test_outputs_compressed_by_name_are_seen_to_spare_the_summary(summarizer: st
     assert [entry.fate for entry in out.ledger if entry.fate == "summarized"] == []
     assert [entry.index for entry in out.ledger if entry.fate == "shortened"] == [2, 4, 6, 8, 10]
     assert out.tokens_after <= out.target
+
+
+@pytest.mark.parametrize("summarized_before", [False, True])
+def test_no_summary_is_asked_for_where_leaving_out_what_the_provider_compacted_is_enough(
+    summarized_before: bool,
+) -> None:
+    """What stands before its item is not read, so it takes no room; and what follows it stays word for word."""
+
+    def turns(count: int, start: int) -> Wire:
+        asked = [{"role": "user", "content": f"Question {n}: " + "word " * 100} for n in range(start, start + count)]
+        told = [{"role": "assistant", "content": f"Answer {n}: " + "reply " * 150} for n in range(start, start + count)]
+        return [message for pair in zip(asked, told, strict=True) for message in pair]
+
+    model = ScriptedSummarizer(lambda _: "They asked, and were answered.")
+    compactor = Compactor(window=6_000, summarizer=model)
+    first = compactor.compact(turns(19, 0), format="anthropic") if summarized_before else None
+    assert first is None or summary_of(first)
+    known = turns(19, 0) if summarized_before else []
+    asked = len(model.prompts)
+    native = {"role": "assistant", "content": [{"type": "compaction", "content": "All of it."}]}
+    wire = [*known, *turns(8, 100), {"role": "user", "content": "Go on."}, native]
+    record, behind = first.compaction if first else None, turns(20, 200)
+    for seen in range(1, len(behind), 2):
+        out = compactor.compact([*wire, *behind[:seen]], record, format="anthropic")
+        record = out.compaction
+        if out.changed:
+            break
+    assert out.changed
+    assert len(model.prompts) == asked
+    assert "the provider's own compaction item stands for it" in {reason for _, reason in fates(out).values()}
+    sent = json.dumps(out.messages)
+    assert all(json.dumps(message["content"]) in sent for message in [native, *behind[:seen]])
+    assert sent.count("<conversation_summary>") == summarized_before

@@ -206,8 +206,8 @@ class _Pass:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
         target = self._with_room_for_keep(target)
         tail = self._tail(target)
-        # Shortening first: it asks no model and takes no message out.
-        return self._cheap_tiers(target, tail) or self._summarizing(target, tail)
+        # Shortening first: it asks no model and takes no message out that is read.
+        return self._unread(target) or self._cheap_tiers(target, tail) or self._summarizing(target, tail)
 
     def _with_room_for_keep(self, target: int) -> int:
         """The target, raised as far as the window goes where a default one has no room for an explicit ``keep``."""
@@ -291,6 +291,20 @@ class _Pass:
         return sum(self.sizes[n] for n in group.indices if n not in self.held and n not in self.before)
 
     # ---- without a summary ----
+
+    def _unread(self, target: int) -> Plan | None:
+        """A plan that only takes out what the provider's own compaction stands for, if that alone meets the target."""
+        older = [group.indices for group in self.groups if max(group.indices) < self.native]
+        stays = self.before | self.held.keys() | self.pending.keys()
+        unread = {n for indices in older for n in indices if n not in stays}
+        left = self.question.view_tokens - sum(self.sizes[n] for n in unread)
+        if not unread or left > target or self.by_count or self.question.forced or self._too_little(left):
+            return None
+        kept_tokens = left - self.question.summary_tokens
+        evidence_tokens = self.question.summary_tokens
+        return self._plan(
+            target, evicted=unread, found=NOTHING, kept_tokens=kept_tokens, evidence_tokens=evidence_tokens
+        )
 
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
