@@ -163,7 +163,16 @@ class Reasoning(_WellFormed):
         )
 
 
-_OUTPUTS = ("_result", "_output", "_list_tools", "-return", "executionresult", "searchresult", "toolresult")
+_OUTPUTS = (
+    "_result",
+    "_output",
+    "_list_tools",
+    "-return",
+    "executionresult",
+    "searchresult",
+    "toolresult",
+    "toolresponse",
+)
 """How the types of blocks end that hold what a tool gave: Anthropic, LangChain, pydantic-ai, Gemini, Bedrock. Those of
 OpenAI Responses end with ``_call``, since one item holds a call and what it gave.
 """

@@ -67,6 +67,8 @@ def of_pydantic_ai() -> object:
     )
 
 
+PAGE = "We decided to use port 99 for all of it, and /etc/ports.conf says so."
+OF_BEDROCK = {"toolUseId": "n", "type": "server_tool_use"}
 HOSTED: dict[str, tuple[list[dict[str, object] | object], list[str]]] = {
     "anthropic": (
         [
@@ -115,6 +117,67 @@ HOSTED: dict[str, tuple[list[dict[str, object] | object], list[str]]] = {
         ],
         ["code: print(7)"],
     ),
+    "gemini-tools": (
+        [
+            {
+                "role": "model",
+                "parts": [
+                    {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["ports"]}}},
+                    {"toolResponse": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "response": {"html": PAGE}}},
+                    {"executableCode": {"id": "c", "language": "PYTHON", "code": "print(x)"}},
+                    {"codeExecutionResult": {"id": "c", "outcome": "OUTCOME_FAILED", "output": "NameError: x"}},
+                ],
+            }
+        ],
+        ["GOOGLE_SEARCH_WEB: ports", "code: print(x) → NameError: x"],
+    ),
+    "bedrock-converse": (
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"toolUse": {**OF_BEDROCK, "name": "nova_code_interpreter", "input": {"snippet": "drop(7)"}}},
+                    {
+                        "toolResult": {
+                            "toolUseId": "n",
+                            "type": "nova_code_interpreter_result",
+                            "status": "error",
+                            "content": [{"text": "Error: table 7 is locked"}],
+                        }
+                    },
+                    {
+                        "toolUse": {
+                            **OF_BEDROCK,
+                            "toolUseId": "m",
+                            "name": "nova_code_interpreter",
+                            "input": {"snippet": "7"},
+                        }
+                    },
+                    {
+                        "toolResult": {
+                            "toolUseId": "m",
+                            "type": "nova_code_interpreter_result",
+                            "content": [{"json": {"stdOut": "seven"}}],
+                        }
+                    },
+                    {
+                        "toolUse": {
+                            **OF_BEDROCK,
+                            "toolUseId": "g",
+                            "name": "nova_grounding",
+                            "input": {"query": "ports"},
+                        }
+                    },
+                    {"toolResult": {"toolUseId": "g", "type": "nova_grounding_result", "content": [{"text": PAGE}]}},
+                ],
+            }
+        ],
+        [
+            "nova_code_interpreter: snippet: drop(7) → Error: table 7 is locked",
+            "nova_code_interpreter: snippet: 7 → seven",
+            "nova_grounding: ports",
+        ],
+    ),
     "langchain": (
         [
             {
@@ -135,8 +198,10 @@ def test_what_the_providers_own_tools_did_is_told(format: str) -> None:
     """A ticket that a server's tool deleted is deleted, whoever ran the tool."""
     wire, lines = HOSTED[format] if format in HOSTED else ([of_pydantic_ai()], ["mcp_server:crm: delete_ticket"])
     filler = [said("user", f"And what about topic number {n} of the long list that we have here?") for n in range(40)]
-    decoded = [formats.get(format).decode(entry) for entry in wire]
-    done = sections(summarize([*filler, *decoded], budget=2_000, count=count))["Done"]
+    decoded = [formats.get(format.removesuffix("-tools")).decode(entry) for entry in wire]
+    summary = summarize([*filler, *decoded], budget=2_000, count=count)
+    assert PAGE not in summary  # no one here decided that
+    done = sections(summary)["Done"]
     assert [line.startswith(told) for line, told in zip(sorted(done), sorted(lines), strict=True)] == [True] * len(
         lines
     )

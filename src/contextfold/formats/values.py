@@ -41,8 +41,9 @@ _CALLS_OF_FRAMEWORKS = frozenset({"toolRequest", "toolResponse", "toolCall", "to
 
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
+    | {"tool_call_id", "toolUseId", "media_type", "mime_type", "mimeType"}
 )
-"""Keys whose strings are identifiers or ciphertext: there is nothing to read in them."""
+"""Keys whose strings are identifiers, ciphertext or types: there is nothing to read in them."""
 
 
 def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Message]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
 from contextfold.errors import held
+from contextfold.formats.gemini_shapes import get, snake
 from contextfold.harness import is_inserted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
@@ -66,11 +67,17 @@ _MAIN_ARGUMENTS = (
     ),
     *("question", "code", "description", "prompt", "name", "id", "title", "text", "input"),
 )
-_HOSTED_CALLS = ("_tool_use", "server_tool_call", "-tool-call", "executableCode")
+_HOSTED_CALLS = ("_tool_use", "server_tool_call", "-tool-call", "toolCall", "executableCode", "toolUse")
 """How the types of blocks end that say what a provider's own tool is called with: Anthropic, LangChain, pydantic-ai,
-Gemini. An item of OpenAI's holds what the tool gave as well."""
+Gemini, Bedrock. An item of OpenAI's holds what the tool gave as well."""
 
-_ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code", "executableCode", "executable_code")
+_AROUND_NAMES = re.compile(r"_call$|^executable")
+"""What the type of a part has beside the name of its tool."""
+
+_IDS = ("id", "tool_call_id", "toolUseId")
+_CALLED = ("tool_use_id",)
+_ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
+_FAILED = ("error", "failed", "denied", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
 _TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
 """In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
 
@@ -450,23 +457,33 @@ def _acted(message: Message) -> Iterator[ToolCall | ToolResult]:
 
 def _hosted(part: Opaque, code: str) -> Iterator[ToolCall | ToolResult]:
     """``code``: the id of the call before it, which an output of Gemini's code belongs to."""
-    kind, source = part.label, part.source if isinstance(part.source, Mapping) else held(part.source, "part")
+    kind, source = part.label, _fields(part)
     is_item = kind.endswith("_call") and part.is_output
-    own = str(_field(source, "id", "tool_call_id") or part.text)
+    own = str(_field(source, *_IDS) or part.text)
     if is_item or not part.is_output:
         given = _field(source, *_ARGUMENTS)
-        name = str(_field(source, "name", "tool_name") or kind.removesuffix("_call").removeprefix("executable").lower())
+        name = str(_field(source, "name", "tool_name", "toolType", "tool_type") or _AROUND_NAMES.sub("", kind).lower())
         arguments = given if isinstance(given, str) else json_values.write(given, default=str) if given else part.text
-        yield ToolCall(own, name, arguments)
-    content, failure = _field(source, "content"), _field(source, "error")
-    failed = bool(failure or _field(source, "is_error") or _field(content, "error_code"))
-    text = part.text
-    if is_item:
-        text = "\n".join(str(one) for one in (_field(source, "output"), _field(source, "error")) if one)
-    named = _field(source, "tool_use_id", "tool_call_id") or (code if kind.lower() == "codeexecutionresult" else None)
-    if part.is_output and (caused := own if is_item else named):
-        words = (Text(text),) if failed or _TELLS.search(kind) else ()
+        yield ToolCall(own, name, "" if arguments == name else arguments)
+    is_code = kind == "codeExecutionResult"
+    caused = own if is_item else code if is_code else _field(source, *_CALLED, *_IDS)
+    if part.is_output and caused:
+        failed, text = _has_failed(source), part.text
+        if is_item or is_code:
+            text = "\n".join(str(one) for one in (_field(source, "output"), _field(source, "error")) if one)
+        words = (Text(text),) if failed or _TELLS.search(f"{kind} {_field(source, 'type')}") else ()
         yield ToolResult(str(caused), words, is_error=failed)
+
+
+def _fields(part: Opaque) -> Any:
+    """What holds the fields of such a part: its block, or what a block has below its name (Gemini, Bedrock)."""
+    source = part.source if isinstance(part.source, Mapping) else held(part.source, "part") or part.source
+    return get(source, snake(part.label)) or source
+
+
+def _has_failed(source: Any) -> bool:
+    is_told = _field(source, "error", "is_error") or _field(_field(source, "content"), "error_code")
+    return bool(is_told) or any(_field(source, name) in _FAILED for name in ("status", "outcome"))
 
 
 def _field(source: Any, *names: str) -> Any:
