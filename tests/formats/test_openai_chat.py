@@ -89,7 +89,8 @@ def test_what_anthropic_ran_itself_is_no_call_that_waits_and_stays_where_litellm
     wire = {"role": "assistant", "content": "hi", "tool_calls": [ran, CALL], "provider_specific_fields": beside}
     message = CHAT.decode(wire)
     assert message.parts == (
-        Opaque("provider_specific_fields", "Told before.\nFound."),
+        Opaque("compaction", "Told before."),
+        Opaque("web_search_tool_result", "Found."),
         Text("hi"),
         Opaque("server_tool_use", 'web_search\n{"query": "q"}'),
         ToolCall("c1", "run", '{"a": "long"}'),

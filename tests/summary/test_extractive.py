@@ -117,6 +117,31 @@ HOSTED: dict[str, tuple[list[dict[str, object] | object], list[str]]] = {
         ],
         ["code: print(7)"],
     ),
+    "openai-chat": (  # as LiteLLM writes what Anthropic ran
+        [
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [
+                    {
+                        "id": "srvtoolu_1",
+                        "type": "function",
+                        "function": {"name": "bash_code_execution", "arguments": '{"command": "drop 7"}'},
+                    }
+                ],
+                "provider_specific_fields": {
+                    "tool_results": [
+                        {
+                            "type": "bash_code_execution_tool_result",
+                            "tool_use_id": "srvtoolu_1",
+                            "content": {"type": "bash_code_execution_result", "stdout": "dropped"},
+                        }
+                    ]
+                },
+            }
+        ],
+        ["bash_code_execution: drop 7 → dropped"],
+    ),
     "gemini-tools": (
         [
             {

@@ -28,8 +28,15 @@ REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thin
 """The first two hold words; the others blocks of the same words, with signatures (OpenRouter, LiteLLM)."""
 FIELDS = ("refusal", "audio", "images", *REASONING_FIELDS)
 SPECIFIC = "provider_specific_fields"
-RAN = ("compaction_blocks", "server_tool_calls", "web_search_results", "tool_results")
-"""What LiteLLM keeps there of the blocks that Anthropic itself wrote or ran, and sends again."""
+RAN = {
+    "compaction_blocks": "",
+    "server_tool_calls": "server_tool_use",
+    "web_search_results": "web_search_tool_result",
+    "tool_results": "",
+}
+"""What LiteLLM keeps there of the blocks that Anthropic itself wrote or ran, and sends again, with the type of those
+that do not name one.
+"""
 RAN_ID = "srvtoolu_"
 """Begins the id of a call that Anthropic runs itself. Older releases of LiteLLM list it among the others: it has its
 result beside it, and a message with another one is refused."""
@@ -175,8 +182,12 @@ def _decode_fields(entry: Mapping[str, Any]) -> list[Part]:
             parts.append(Reasoning(words, source=source))
         else:
             parts.append(Opaque(name, values.readable(value), source=source))
-    if isinstance(held := entry.get(SPECIFIC), dict) and (ran := {key: held[key] for key in RAN if held.get(key)}):
-        parts.append(Opaque(SPECIFIC, values.readable(ran), source=Field(SPECIFIC, held)))
+    beside = entry[SPECIFIC] if isinstance(entry.get(SPECIFIC), dict) else {}
+    for key, usual in RAN.items():
+        held = beside.get(key) or []
+        for block in held if isinstance(held, list) else [held]:
+            label = values.block_type(block) if isinstance(block, dict) else None
+            parts.append(Opaque(usual or label or key, values.readable(block), source=Field(SPECIFIC, block)))
     return parts
 
 

@@ -477,8 +477,11 @@ def _hosted(part: Opaque, code: str) -> Iterator[ToolCall | ToolResult]:
 
 def _fields(part: Opaque) -> Any:
     """What holds the fields of such a part: its block, or what a block has below its name (Gemini, Bedrock)."""
-    source = part.source if isinstance(part.source, Mapping) else held(part.source, "part") or part.source
-    return get(source, snake(part.label)) or source
+    source = part.source
+    if not isinstance(source, Mapping):  # in pydantic-ai's messages, and beside one of Chat Completions
+        source = held(source, "part") or held(source, "value") or source
+    called = _field(source, "function")
+    return {**called, **source} if isinstance(called, Mapping) else get(source, snake(part.label)) or source
 
 
 def _has_failed(source: Any) -> bool:
