@@ -232,6 +232,15 @@ def test_what_the_providers_own_tools_did_is_told(format: str) -> None:
     )
 
 
+def test_an_answer_with_citations_is_read_and_what_it_cites_is_no_decision() -> None:
+    """Bedrock puts the answer and the pages that it cites into one block."""
+    cited = {"content": [{"text": "We decided to use port 8443."}], "citations": [{"sourceContent": [{"text": PAGE}]}]}
+    wire = {"role": "assistant", "content": [{"citationsContent": cited}]}
+    answer = formats.get("bedrock-converse").decode(wire)
+    summary = summarize([said("user", "Which port?"), answer, said("user", "Go on.")], budget=2_000, count=count)
+    assert sections(summary)["Decisions and findings"] == ["We decided to use port 8443."]
+
+
 def sections(summary: str) -> dict[str, list[str]]:
     blocks = [block.splitlines() for block in summary.split("\n\n")[1:]]
     return {lines[0].removeprefix("## "): [line.removeprefix("- ") for line in lines[1:]] for lines in blocks}

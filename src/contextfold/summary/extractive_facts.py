@@ -170,7 +170,7 @@ class Note:
             role, said = "assistant", _from_assistant(message, 0, newest=False)
         return cls(
             role,
-            role == "assistant" and bool(message.text.strip()),
+            role == "assistant" and bool(_answered(message).strip()),
             tuple((fact.section, fact.text, fact.weight) for fact in said),
             tuple(_call(call) for call in acted if isinstance(call, ToolCall)),
             tuple(_result(result) for result in acted if isinstance(result, ToolResult)),
@@ -418,7 +418,7 @@ def _ends(text: str) -> str:
 
 def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
-    for sentence in sentences(message.text, headings=False):
+    for sentence in sentences(_answered(message), headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
@@ -436,6 +436,19 @@ def _leads_on(sentence: str) -> bool:
     if _NAME_ALONE.fullmatch(sentence) or sentence.endswith((":", "：")):
         return True
     return sentence.isascii() and len(sentence.split()) < LEAST_WORDS and not _NAMED.search(sentence)
+
+
+def _answered(message: Message) -> str:
+    """What the assistant said in words, those among them that Bedrock gives with citations, without what they cite."""
+    said: list[str] = []
+    for part in message.parts:
+        if isinstance(part, Opaque) and part.label == "citationsContent":
+            blocks = _field(_fields(part), "content")
+            words = (_field(block, "text") for block in (blocks if isinstance(blocks, list) else ()))
+            said += [word for word in words if isinstance(word, str)]
+        elif isinstance(part, Text):
+            said.append(part.text)
+    return "\n".join(said)
 
 
 def _density(sentence: str) -> float:
