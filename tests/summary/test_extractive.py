@@ -232,13 +232,20 @@ def test_what_the_providers_own_tools_did_is_told(format: str) -> None:
     )
 
 
-def test_an_answer_with_citations_is_read_and_what_it_cites_is_no_decision() -> None:
-    """Bedrock puts the answer and the pages that it cites into one block."""
-    cited = {"content": [{"text": "We decided to use port 8443."}], "citations": [{"sourceContent": [{"text": PAGE}]}]}
-    wire = {"role": "assistant", "content": [{"citationsContent": cited}]}
-    answer = formats.get("bedrock-converse").decode(wire)
+DECIDED = "We decided to use port 8443."
+CITED = {"content": [{"text": DECIDED}], "citations": [{"sourceContent": [{"text": PAGE}]}]}
+ANSWERS: dict[str, dict[str, object]] = {
+    "bedrock-converse": {"content": [{"citationsContent": CITED}]},
+    "openai-chat": {"content": None, "audio": {"id": "a", "data": "UklG", "expires_at": 1, "transcript": DECIDED}},
+}
+
+
+@pytest.mark.parametrize("format", ANSWERS)
+def test_an_answer_that_is_spoken_or_cites_is_read_without_what_it_cites(format: str) -> None:
+    """Bedrock puts an answer and the pages that it cites into one block, OpenAI what was spoken beside the content."""
+    answer = formats.get(format).decode({"role": "assistant", **ANSWERS[format]})
     summary = summarize([said("user", "Which port?"), answer, said("user", "Go on.")], budget=2_000, count=count)
-    assert sections(summary)["Decisions and findings"] == ["We decided to use port 8443."]
+    assert sections(summary)["Decisions and findings"] == [DECIDED]
 
 
 def sections(summary: str) -> dict[str, list[str]]:

@@ -77,6 +77,9 @@ _AROUND_NAMES = re.compile(r"_call$|^executable")
 _IDS = ("id", "tool_call_id", "toolUseId")
 _CALLED = ("tool_use_id",)
 _ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
+_ALOUD = ("audio", "speech")
+"""Types of what was spoken, whose text is its transcript: Chat Completions, pydantic-ai."""
+
 _FAILED = ("error", "failed", "denied", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
 _TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
 """In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
@@ -439,14 +442,14 @@ def _leads_on(sentence: str) -> bool:
 
 
 def _answered(message: Message) -> str:
-    """What the assistant said in words, those among them that Bedrock gives with citations, without what they cite."""
+    """What the assistant said: in words, aloud, and what Bedrock gives with citations, without what they cite."""
     said: list[str] = []
     for part in message.parts:
         if isinstance(part, Opaque) and part.label == "citationsContent":
             blocks = _field(_fields(part), "content")
             words = (_field(block, "text") for block in (blocks if isinstance(blocks, list) else ()))
             said += [word for word in words if isinstance(word, str)]
-        elif isinstance(part, Text):
+        elif isinstance(part, Text) or (isinstance(part, Opaque) and part.label in _ALOUD):
             said.append(part.text)
     return "\n".join(said)
 
