@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.errors import held
-from contextfold.formats.gemini_shapes import get, snake
 from contextfold.harness import is_inserted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
+from contextfold.summary.hosted import acted, answered
 from contextfold.summary.rules import WHOLE, Fallen, Statement, in_force, is_question, statements_of, taken_back
 
 Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
@@ -67,23 +66,6 @@ _MAIN_ARGUMENTS = (
     ),
     *("question", "code", "description", "prompt", "name", "id", "title", "text", "input"),
 )
-_HOSTED_CALLS = ("_tool_use", "server_tool_call", "-tool-call", "toolCall", "executableCode", "toolUse")
-"""How the types of blocks end that say what a provider's own tool is called with: Anthropic, LangChain, pydantic-ai,
-Gemini, Bedrock. An item of OpenAI's holds what the tool gave as well."""
-
-_AROUND_NAMES = re.compile(r"_call$|^executable")
-"""What the type of a part has beside the name of its tool."""
-
-_IDS = ("id", "tool_call_id", "toolUseId")
-_CALLED = ("tool_use_id",)
-_ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
-_ALOUD = ("audio", "speech")
-"""Types of what was spoken, whose text is its transcript: Chat Completions, pydantic-ai."""
-
-_FAILED = ("error", "failed", "denied", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
-_TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
-"""In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
-
 _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 LEAST_WORDS = 3
 """Of a finding that names nothing exact: ``Key trade-offs`` is a heading."""
@@ -165,7 +147,7 @@ class Note:
         role: Literal["user", "assistant", "other"] = "other"
         said: Iterable[Fact] = ()
         rules: tuple[Statement, ...] = ()
-        acted = list(_acted(message))
+        done = list(acted(message))
         if message.is_user_turn:
             role, said = "user", _from_user(message, 0, first=False, newest=False)
             rules = tuple(_statements_in(message))
@@ -173,10 +155,10 @@ class Note:
             role, said = "assistant", _from_assistant(message, 0, newest=False)
         return cls(
             role,
-            role == "assistant" and bool(_answered(message).strip()),
+            role == "assistant" and bool(answered(message).strip()),
             tuple((fact.section, fact.text, fact.weight) for fact in said),
-            tuple(_call(call) for call in acted if isinstance(call, ToolCall)),
-            tuple(_result(result) for result in acted if isinstance(result, ToolResult)),
+            tuple(_call(call) for call in done if isinstance(call, ToolCall)),
+            tuple(_result(result) for result in done if isinstance(result, ToolResult)),
             rules,
         )
 
@@ -421,7 +403,7 @@ def _ends(text: str) -> str:
 
 def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
-    for sentence in sentences(_answered(message), headings=False):
+    for sentence in sentences(answered(message), headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
@@ -441,73 +423,9 @@ def _leads_on(sentence: str) -> bool:
     return sentence.isascii() and len(sentence.split()) < LEAST_WORDS and not _NAMED.search(sentence)
 
 
-def _answered(message: Message) -> str:
-    """What the assistant said: in words, aloud, and what Bedrock gives with citations, without what they cite."""
-    said: list[str] = []
-    for part in message.parts:
-        if isinstance(part, Opaque) and part.label == "citationsContent":
-            blocks = _field(_fields(part), "content")
-            words = (_field(block, "text") for block in (blocks if isinstance(blocks, list) else ()))
-            said += [word for word in words if isinstance(word, str)]
-        elif isinstance(part, Text) or (isinstance(part, Opaque) and part.label in _ALOUD):
-            said.append(part.text)
-    return "\n".join(said)
-
-
 def _density(sentence: str) -> float:
     """Between 0 and 1: how much of what must be repeated exactly is in it, for its length."""
     return min(1.0, 12 * len(identifiers.names(sentence)) / (24 + len(sentence)))
-
-
-def _acted(message: Message) -> Iterator[ToolCall | ToolResult]:
-    """The calls and results of a message, those of tools that the provider ran itself among them."""
-    code = ""
-    for part in message.parts:
-        if isinstance(part, ToolCall | ToolResult):
-            yield part
-        elif isinstance(part, Opaque) and (part.is_output or part.label.endswith(_HOSTED_CALLS)):
-            for one in _hosted(part, code):
-                yield one
-                code = one.id if isinstance(one, ToolCall) else code
-
-
-def _hosted(part: Opaque, code: str) -> Iterator[ToolCall | ToolResult]:
-    """``code``: the id of the call before it, which an output of Gemini's code belongs to."""
-    kind, source = part.label, _fields(part)
-    is_item = kind.endswith("_call") and part.is_output
-    own = str(_field(source, *_IDS) or part.text)
-    if is_item or not part.is_output:
-        given = _field(source, *_ARGUMENTS)
-        name = str(_field(source, "name", "tool_name", "toolType", "tool_type") or _AROUND_NAMES.sub("", kind).lower())
-        arguments = given if isinstance(given, str) else json_values.write(given, default=str) if given else part.text
-        yield ToolCall(own, name, "" if arguments == name else arguments)
-    is_code = kind == "codeExecutionResult"
-    caused = own if is_item else code if is_code else _field(source, *_CALLED, *_IDS)
-    if part.is_output and caused:
-        failed, text = _has_failed(source), part.text
-        if is_item or is_code:
-            text = "\n".join(str(one) for one in (_field(source, "output"), _field(source, "error")) if one)
-        words = (Text(text),) if failed or _TELLS.search(f"{kind} {_field(source, 'type')}") else ()
-        yield ToolResult(str(caused), words, is_error=failed)
-
-
-def _fields(part: Opaque) -> Any:
-    """What holds the fields of such a part: its block, or what a block has below its name (Gemini, Bedrock)."""
-    source = part.source
-    if not isinstance(source, Mapping):  # in pydantic-ai's messages, and beside one of Chat Completions
-        source = held(source, "part") or held(source, "value") or source
-    called = _field(source, "function")
-    return {**called, **source} if isinstance(called, Mapping) else get(source, snake(part.label)) or source
-
-
-def _has_failed(source: Any) -> bool:
-    is_told = _field(source, "error", "is_error") or _field(_field(source, "content"), "error_code")
-    return bool(is_told) or any(_field(source, name) in _FAILED for name in ("status", "outcome"))
-
-
-def _field(source: Any, *names: str) -> Any:
-    found = (source.get(name) if isinstance(source, Mapping) else held(source, name) for name in names)
-    return next((value for value in found if value), None)
 
 
 def _call(call: ToolCall) -> _Call:
