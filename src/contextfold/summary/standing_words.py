@@ -16,12 +16,15 @@ _ENDS = r"(?=\W*\Z|[.,;!])"
 """The end of a clause."""
 
 _ENGLISH_DO = (
-    r"(?:run|rerun|execute|test|format|lint|update|ask|tell|check|commit|push|build|write|add|use|reply|answer|respond"
+    r"(?:run|rerun|execute|test|format|lint|update|ask|tell|check|commit|push|build|write|add|use|reply|answer"
+    r"|respond"
     r"|report|show|explain|confirm|verify|review|save|log|document|send|give|list|include|quote|cite|mention|call|put"
-    r"|mark|start|end|begin|finish|stop|create|make|wait|summari[sz]e|keep|bump|post|print|return|say|read|attach|sign)"
+    r"|mark|start|end|begin|finish|stop|create|make|wait|summari[sz]e|keep|bump|post|print|return|say|read|attach"
+    r"|sign)"
 )
 _ENGLISH_EVENT = (
-    r"(?:changes?|commits?|steps?|edits?|merges?|push|tasks?|messages?|repl(?:y|ies)|answers?|responses?|turns?|release"
+    r"(?:changes?|commits?|steps?|edits?|merges?|push|tasks?|messages?|repl(?:y|ies)|answers?|responses?|turns?"
+    r"|release"
     r"|deploy(?:ment)?s?|runs?|refactor\w*|session|requests?|updates?|pull requests?|prs?|call)"
 )
 _ENGLISH_EACH = (
@@ -31,7 +34,8 @@ _ENGLISH_EACH = (
 """``for each change in the list`` goes through the parts of one task."""
 _ENGLISH_TONGUE = (
     r"(?:(?:plain|simple|british|american|us|uk|formal|traditional|simplified|brazilian|european) )*(?:english|german"
-    r"|french|spanish|italian|portuguese|dutch|russian|chinese|mandarin|cantonese|japanese|korean|hindi|arabic|turkish"
+    r"|french|spanish|italian|portuguese|dutch|russian|chinese|mandarin|cantonese|japanese|korean|hindi|arabic"
+    r"|turkish"
     r"|polish|ukrainian|vietnamese|swedish|danish|norwegian|finnish|czech|greek|hebrew|romanian|hungarian|thai)"
 )
 _ENGLISH_BEGINS = first("please", "and", "but", "also", "so", "always", "then", "now")
@@ -47,10 +51,11 @@ _ENGLISH_REPLY = (
 )
 """``go back to French``, and not ``go back to French fries``."""
 ENGLISH = Phrases(
-    rf"(?<!\w )(?:in (?:the )?future|moving forward|as of now|for the rest of (?:this|the|our) (?:session|conversation"
+    rf"(?<!\w )(?:in (?:the )?future|moving forward|as of now|for the rest of (?:this|the|our) (?:session"
+    rf"|conversation"
     rf"|chat|project)),? (?:please )?(?:always )?{_ENGLISH_DO}\b(?! of\b)|\b{_ENGLISH_HOLDS}\b(?! (?:is|was|seems"
-    rf"|it (?:works?|worked|fails?|failed|crashe[sd])|i(?:['’]ll| will| am"
-    rf"|['’]m))\b)|{_ENGLISH_REPLY}|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
+    rf"|it (?:works?|worked|fails?|failed|crashe[sd])|i(?:['’]ll| will| am|['’]m))\b)|{_ENGLISH_REPLY}"
+    rf"|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
     rf"|docstrings|docs|names) in {_ENGLISH_TONGUE}\b|\buse (?:british|american|us|uk) (?:english|spelling)\b"
     r"|\bi(?:['’]d| would| do)?(?: (?:strongly|really|also|generally|usually|still|definitely|much"
     r"|personally))* prefer\b(?! (?:the )?(?:(?:first|second|third|last|former|latter|other)"
@@ -58,17 +63,14 @@ ENGLISH = Phrases(
     r"| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
     r"|\bi(?:['’]d| would)(?: (?:really|much|still))* rather (?:you|we|it|not (?!say\b))\b|\bmy preferences? (?:is"
     rf"|are)\b|{_ENGLISH_BEGINS}\b(?:prefer \w|stop (?:us|add|mak|writ|send|ask|chang|edit|renam|touch|delet|commit"
-    rf"|push|call"
-    r"|apologiz)ing\b|treat (?!(?:it|this|that|them|these|those)\b)\w+ as \w|follow (?!th(?:is|at|ese"
+    rf"|push|call|apologiz)ing\b|treat (?!(?:it|this|that|them|these|those)\b)\w+ as \w|follow (?!th(?:is|at|ese"
     r"|ose)\b)(?:\w+ ){0,4}(?:conventions?|guidelines?|standards?|style ?guides?|styles?"
     r"|pep[ -]?\d+)\b)|(?<!\w )\ball (?:code )?(?:timestamps?|times|dates|amounts|prices|units|measurements|comments"
-    r"|answers"
-    r"|replies|docs)(?: (?:go|stay|are|be))? (?:in|as) (?!(?:the|an?|my|our|this|that|it|one|place"
+    r"|answers|replies|docs)(?: (?:go|stay|are|be))? (?:in|as) (?!(?:the|an?|my|our|this|that|it|one|place"
     r"|sync)\b)[\w-]+(?: [\w-]+)?(?=[.,;!]|\W*\Z)|\bi(?:['’]m| am) (?:\w+ )?(?:allergic to|vegetarian|vegan|lactose"
     r"|gluten|colou?r[- ]?blind)\b",
     "in moving as for from going henceforth reply respond answer speak talk communicate write switch go change "
-    "back use i my prefer "
-    "stop treat follow all",
+    "back use i my prefer stop treat follow all",
 )
 ENGLISH_EACH_TIME = Phrases(
     rf"{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
@@ -79,8 +81,7 @@ ENGLISH_EACH_TIME = Phrases(
     "run rerun execute test format lint update ask tell check commit push build write add use reply answer respond "
     "report show explain confirm verify review save log document send give list include quote cite mention call put "
     "mark start end begin finish stop create make wait summarize keep bump post print return say read attach sign "
-    "after "
-    "before with on in for at whenever every each",
+    "after before with on in for at whenever every each",
 )
 
 _GERMAN_DO = (
@@ -92,29 +93,31 @@ _GERMAN_EACH = (
     r"|merge|antwort|nachricht|deployment|release|durchlauf|aufgabe|anfrage)s?"
 )
 _GERMAN_TONGUE = (
-    r"(?:deutsch|englisch|französisch|spanisch|italienisch|portugiesisch|niederländisch|russisch|chinesisch|japanisch)"
+    r"(?:deutsch|englisch|französisch|spanisch|italienisch|portugiesisch|niederländisch|russisch|chinesisch"
+    r"|japanisch)"
 )
 _GERMAN_REPLY = (
-    rf"{first('bitte', 'und', 'aber', 'jetzt', 'sofort')}\b(?:(?:antworte?|schreibe?|sprich|rede|kommentiere?|erkläre?)"
-    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur|wieder))* (?:auf|in) (?:einfachem )?|(?:wechs(?:le|el)|zurück|geh)"
+    rf"{first('bitte', 'und', 'aber', 'jetzt', 'sofort')}\b(?:(?:antworte?|schreibe?|sprich|rede|kommentiere?"
+    rf"|erkläre?)"
+    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur|wieder))* (?:auf|in) (?:einfachem )?|(?:wechs(?:le|el)|zurück"
+    r"|geh)"
     r"(?: (?:bitte|wieder|zurück))* (?:zu|auf|ins) )(?:deutsch|\w{4,15}isch|hindi)\b"
     rf"|{first('bitte', 'und', 'aber', 'jetzt')}\bauf {_GERMAN_TONGUE} (?:antworten|weiter)\b"
 )
 GERMAN = Phrases(
     rf"(?<!\w )\b(?:schreibe?|verfasse?) (?:(?:bitte|alle|deine|die) )*(?:kommentare|commits?|commit-nachrichten|doku"
     rf"|docstrings) (?:bitte )?auf {_GERMAN_TONGUE}\b{_ENDS}|(?<!\w )\b(?:alle )?(?:kommentare|commits"
-    rf"|commit-nachrichten)"
-    rf" (?:bitte )?(?:immer )?auf {_GERMAN_TONGUE}\b{_ENDS}"
+    rf"|commit-nachrichten) (?:bitte )?(?:immer )?auf {_GERMAN_TONGUE}\b{_ENDS}"
     r"|(?<!\w )\bab heute\b(?! (?:geht|läuft|funktioniert|ist|bin|habe|gibt)\b)|(?<!\w )\b(?:künftig"
-    r"|zukünftig) (?:verwenden"
-    r"|nutzen|nehmen|schreiben|benutzen) wir\b"
+    r"|zukünftig) (?:verwenden|nutzen|nehmen|schreiben|benutzen) wir\b"
     rf"|(?<!\w )\b{_GERMAN_EACH},? (?:bitte )?(?:(?:erst|immer|die tests|den linter) )*(?:committen|pushen|testen"
-    rf"|prüfen"
-    r"|fragen|(?:laufen lassen|ausführen))\b(?! (?:wir|ich)\b)|\bam liebsten (?:sind|ist|hätte ich|habe ich)\b"
+    rf"|prüfen|fragen|(?:laufen lassen|ausführen))\b(?! (?:wir|ich)\b)|\bam liebsten (?:sind|ist|hätte ich"
+    rf"|habe ich)\b"
     r"|\b(?:ab (?:jetzt|sofort)(?! (?:geht|läuft|funktioniert|verfügbar|ist)\b)|von (?:jetzt|nun) an"
-    r"|von hier an(?! (?:sind|wird)\b))\b"
-    rf"|{first('bitte', 'und', 'aber')}\b(?:künftig|in zukunft|zukünftig),? (?:bitte|{_GERMAN_DO}|verwende|nutze?"
-    rf"|benutze?)\b|{first('bitte', 'und', 'aber')}\b{_GERMAN_DO}\b[^.!?]{{1,80}}\b(?:{_GERMAN_EACH}|jedes mal)\b"
+    rf"|von hier an(?! (?:sind|wird)\b))\b|{first('bitte', 'und', 'aber')}\b(?:künftig|in zukunft"
+    rf"|zukünftig),? (?:bitte"
+    rf"|{_GERMAN_DO}|verwende|nutze?|benutze?)\b"
+    rf"|{first('bitte', 'und', 'aber')}\b{_GERMAN_DO}\b[^.!?]{{1,80}}\b(?:{_GERMAN_EACH}|jedes mal)\b"
     rf"|\b(?:{_GERMAN_EACH},?|jedes mal,? (?:wenn|bevor|nachdem) [^.!?]{{1,60}},) (?:bitte )?{_GERMAN_DO}\b(?! (?:ich"
     rf"|wir)\b)|{_GERMAN_REPLY}"
     r"|\b(?:ich (?:bevorzuge|(?:hätte|habe|mag|möchte) (?:.{1,20} )?lieber)|mir (?:ist|wäre|sind"
@@ -126,7 +129,8 @@ GERMAN = Phrases(
 )
 
 _FRENCH_DO = (
-    r"(?:lance[zr]?|exécute[zr]?|teste[zr]?|vérifie[zr]?|mets|mettez|demande[zr]?|écris|écrivez|affiche[zr]?|dis|dites"
+    r"(?:lance[zr]?|exécute[zr]?|teste[zr]?|vérifie[zr]?|mets|mettez|demande[zr]?|écris|écrivez|affiche[zr]?|dis"
+    r"|dites"
     r"|montre[zr]?|confirme[zr]?|fais|faites|ajoute[zr]?|donne[zr]?|utilise[zr]?|réponds|répondez|explique[zr]?)"
 )
 _FRENCH_EACH = (
@@ -136,33 +140,29 @@ _FRENCH_EACH = (
 _FRENCH_REPLY = (
     rf"(?:\b(?:merci de (?:me |nous )?répondre|(?:je (?:veux|voudrais)|j['’]aimerais) que (?:tu|vous) (?:me |nous )?"
     rf"répond(?:es|iez)) en |{first('et', 'mais', 'plaît', 'plait', 'désormais', 'maintenant')}\b(?:(?:réponds?"
-    rf"|répondez|écris|écrivez"
-    rf"|parle[zr]?|explique[zr]?|commente[zr]?)(?:[- ](?:moi|nous|tout|uniquement|avec (?:moi|nous)))* en |(?:reviens"
-    rf"|revenez|re?passe[zr]?) (?:au |en |à l['’])))(?:français|anglais|allemand|espagnol|italien|portugais|néerlandais"
-    rf"|russe|chinois|japonais|coréen|arabe|hindi)\b"
+    rf"|répondez|écris|écrivez|parle[zr]?|explique[zr]?|commente[zr]?)(?:[- ](?:moi|nous|tout|uniquement|avec (?:moi"
+    rf"|nous)))* en |(?:reviens|revenez|re?passe[zr]?) (?:au |en |à l['’])))(?:français|anglais|allemand|espagnol"
+    rf"|italien|portugais|néerlandais|russe|chinois|japonais|coréen|arabe|hindi)\b"
 )
 FRENCH = Phrases(
     rf"(?<!\w )\b(?:à l['’]avenir|dès maintenant|pour la suite),? {_FRENCH_DO}\b"
     r"|(?<!\w )\b(?:(?:écris|écrivez|mets|mettez) )?(?:tous )?(?:(?:les|tes|vos) )?(?:commentaires"
-    r"|commits) (?:sont )?en"
-    rf" (?:français|anglais|allemand|espagnol)\b{_ENDS}|(?<!\w )\bcommente[zr]? (?:le |ton "
-    rf"|votre )?code en (?:français|anglais)\b"
-    r"|\b(?:j['’]aime(?:rais)? mieux|ma préférence (?:va|est))\b"
-    r"|\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?!,? (?:disponible"
-    r"|impossible"
+    rf"|commits) (?:sont )?en (?:français|anglais|allemand|espagnol)\b{_ENDS}|(?<!\w )\bcommente[zr]? (?:le |ton "
+    rf"|votre )?code en (?:français|anglais)\b|\b(?:j['’]aime(?:rais)? mieux|ma préférence (?:va|est))\b"
+    r"|\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?!,? (?:disponible|impossible"
     rf"|possible|ça devrait|(?:ça|cela|tout|l[ea] \w{{1,20}}) (?:marche|fonctionne|répond))\b)"
     rf"|{first('et', 'mais', 'plaît', 'plait')}\b{_FRENCH_DO}\b[^.!?]{{1,80}}\b(?:{_FRENCH_EACH}"
     rf"|chaque fois)\b|\b(?:{_FRENCH_EACH},?|(?:à )?chaque fois que? [^.!?]{{1,60}},) {_FRENCH_DO}\b|{_FRENCH_REPLY}"
     r"|\b(?:je préf[éè]re(?:rais)?(?! la (?:première|deuxième|seconde|dernière)\b)|j['’]aimerais mieux"
     r"|je suis (?:\w+ )?(?:allergique|végétarien(?:ne)?|végane?))\b",
     "merci dès pour tous les tes vos commentaires commits commente ma désormais reviens revenez repasse passe "
-    "dorénavant à lance exécute teste vérifie mets mettez demande écris "
-    "écrivez affiche dis dites montre confirme fais faites ajoute donne utilise réponds répondez explique après avant "
-    "pour dans avec chaque parle commente je j",
+    "dorénavant à lance exécute teste vérifie mets mettez demande écris écrivez affiche dis dites montre confirme fais "
+    "faites ajoute donne utilise réponds répondez explique après avant pour dans avec chaque parle commente je j",
 )
 
 _SPANISH_DO = (
-    r"(?:ejecut[ae]|verifi(?:ca|que)|comprueb[ae]|actuali(?:za|ce)|pregunt(?:a|e|ame)|pregúntame|dime|avísame|muéstrame"
+    r"(?:ejecut[ae]|verifi(?:ca|que)|comprueb[ae]|actuali(?:za|ce)|pregunt(?:a|e|ame)|pregúntame|dime|avísame"
+    r"|muéstrame"
     r"|confirm[ae]|escrib[ae]|corr[ae]|haz|haga|añad[ae]|agreg(?:a|ue)|usa|use|explica|explique)"
 )
 """No verb that as often tells what a program does, here and in the next two: ``muestra`` asks and reports."""
@@ -174,16 +174,15 @@ _SPANISH_REPLY = (
     rf"(?:\bquiero que (?:me )?(?:respondas|contestes|hables) en |(?<!\w )\b(?:contéstame|háblame) en "
     rf"|{first('favor', 'y', 'pero', 'adelante', 'ahora')}\b(?:(?:(?:responde|contesta|escribe|habla|explica"
     rf"|comenta)(?:me|nos|les)?|responda|conteste|escriba|hable|explique)(?: (?:todo|siempre|solo|sólo|conmigo))* en "
-    rf"|(?:vuelv[ea]|cambi[ae]|pas[ae]) al ))(?:español|castellano|inglés|alemán|francés|italiano|portugués|ruso|chino"
+    rf"|(?:vuelv[ea]|cambi[ae]|pas[ae]) al ))(?:español|castellano|inglés|alemán|francés|italiano|portugués|ruso"
+    rf"|chino"
     rf"|japonés|coreano|árabe)\b"
 )
 SPANISH = Phrases(
     rf"(?<!\w )\b(?:en adelante|de hoy en adelante|desde hoy|en el futuro),? (?:por favor )?{_SPANISH_DO}\b"
     r"|(?<!\w )\b(?:escrib[ae] )?(?:(?:todos )?(?:los|tus) )?(?:comentarios|commits) (?:van )?en (?:inglés|español)\b"
-    rf"{_ENDS}"
-    r"|\bme gustan? más\b(?! (?:la|el) (?:primer|segund|últim))|\bmi preferencia es\b|\bsoy (?:celíac[oa]"
-    r"|intolerante)\b"
-    r"|(?<!\w )\bsig(?:ue|a) (?:\w+ ){0,3}(?:pep[ -]?\d|guía de estilo|convenciones)"
+    rf"{_ENDS}|\bme gustan? más\b(?! (?:la|el) (?:primer|segund|últim))|\bmi preferencia es\b|\bsoy (?:celíac[oa]"
+    r"|intolerante)\b|(?<!\w )\bsig(?:ue|a) (?:\w+ ){0,3}(?:pep[ -]?\d|guía de estilo|convenciones)"
     r"|\b(?:(?:desde|de) ahora en adelante|a partir de (?:ahora|hoy)|de aquí en adelante|desde ahora"
     r"|en lo sucesivo)\b"
     r"(?!,? (?:todo |ya |esto )?(?:funciona|va bien|anda)\b)"
@@ -208,13 +207,13 @@ _PORTUGUESE_EACH = (
 _PORTUGUESE_REPLY = (
     rf"(?:(?<!\w )\bme respond[ae] em |\bquero que (?:você )?(?:me )?responda em "
     rf"|{first('favor', 'e', 'mas', 'diante', 'agora')}\b(?:(?:respond[ae]|escrev[ae]|fal[ae]|expli(?:ca|que)"
-    rf"|coment[ae])(?:-me|-nos)?(?: (?:tudo|sempre|só|comigo))* em |(?:volt[ae]|mud[ae]|pass[ae]) (?:ao|para o|pro) ))"
+    rf"|coment[ae])(?:-me|-nos)?(?: (?:tudo|sempre|só|comigo))* em |(?:volt[ae]|mud[ae]|pass[ae]) (?:ao|para o"
+    rf"|pro) ))"
     r"(?:português|inglês|alemão|francês|espanhol|italiano|russo|chinês|japonês|coreano|árabe)\b"
 )
 PORTUGUESE = Phrases(
     rf"(?<!\w )\b(?:no futuro|daqui por diante),? (?:por favor )?{_PORTUGUESE_DO}\b"
-    r"|(?<!\w )\b(?:escrev[ae] )?(?:(?:todos )?os )?(?:comentários|commits) em (?:inglês|português)\b"
-    rf"{_ENDS}"
+    rf"|(?<!\w )\b(?:escrev[ae] )?(?:(?:todos )?os )?(?:comentários|commits) em (?:inglês|português)\b{_ENDS}"
     r"|(?<!\w )\bme avis[ae] (?:cada|toda) vez que\b|\bgosto mais de\b|\bminha preferência é\b|\bsou (?:celíac[oa]"
     r"|intolerante)\b|(?<!\w )\bsiga (?:\w+ ){0,3}(?:pep[ -]?\d|guia de estilo|convenções)"
     r"|\b(?:a partir de (?:agora|hoje)|de agora em diante|daqui (?:em|para|pra) (?:diante|a? ?frente)"
@@ -244,10 +243,9 @@ _ITALIAN_REPLY = (
     r"(?:italiano|inglese|tedesco|francese|spagnolo|portoghese|russo|cinese|giapponese|coreano|arabo)\b"
 )
 ITALIAN = Phrases(
-    rf"(?<!\w )\bin futuro,? (?:per favore )?{_ITALIAN_DO}\b"
-    r"|(?<!\w )\b(?:scrivi )?(?:(?:tutti )?i )?(?:commenti|commit) in (?:inglese|italiano)\b"
-    rf"{_ENDS}"
-    r"|\bmi piac(?:e|ciono) di più\b(?! l[ao] (?:prim|second|ultim))|\bla mia preferenza è\b|\bsono (?:celiac[oa]"
+    rf"(?<!\w )\bin futuro,? (?:per favore )?{_ITALIAN_DO}\b|(?<!\w )\b(?:scrivi )?(?:(?:tutti )?i )?(?:commenti"
+    rf"|commit) in (?:inglese|italiano)\b{_ENDS}|\bmi piac(?:e|ciono) di più\b(?! l[ao] (?:prim|second|ultim))"
+    rf"|\bla mia preferenza è\b|\bsono (?:celiac[oa]"
     r"|intollerante)\b|(?<!\w )\bsegui (?:\w+ ){0,3}(?:pep[ -]?\d|guida di stile|convenzioni)"
     r"|\b(?:d['’]ora in (?:poi|avanti)|da (?:ora|adesso|oggi|qui) in (?:poi|avanti))\b(?!,? (?:tutto )?funziona\b)"
     rf"|{first('favore', 'e', 'ma')}\b{_ITALIAN_DO}\b[^.!?]{{1,80}}\b(?:{_ITALIAN_EACH}|ogni volta)\b"
@@ -255,9 +253,8 @@ ITALIAN = Phrases(
     r"|\b(?:preferisco(?! la (?:prima|seconda|ultima)\b)|preferirei|sono (?:\w+ )?(?:allergic[oa]|vegetarian[oa]"
     r"|vegan[oa]))\b",
     "vorrei voglio in tutti i commenti commit mi la segui d da torna passa torni passi esegui lancia prova "
-    "testa verifica aggiorna chiedi dimmi avvisami mostra conferma "
-    "scrivi scriva fai aggiungi usa utilizza rispondi spiega controlla dopo prima a ad in con alla ogni parla parli "
-    "commenta preferisco preferirei sono",
+    "testa verifica aggiorna chiedi dimmi avvisami mostra conferma scrivi scriva fai aggiungi usa utilizza rispondi "
+    "spiega controlla dopo prima a ad in con alla ogni parla parli commenta preferisco preferirei sono",
 )
 
 _DUTCH_DO = r"(?:voer|draai|test|controleer|werk|vraag|zeg|toon|bevestig|schrijf|maak|geef|gebruik|antwoord|leg|vertel)"
@@ -270,33 +267,29 @@ _DUTCH_REPLY = (
     rf"|{first('en', 'maar', 'nu', 'voortaan')}\b(?:(?:antwoord|schrijf|spreek|praat|reageer)(?: (?:me|mij|ons"
     rf"|met mij|alles|maar|weer|graag|alsjeblieft))* (?:in het )?|(?:ga|schakel)(?: (?:weer|terug))* (?:naar"
     rf"|over op) (?:het )?))(?:nederlands|engels|duits|frans|spaans|italiaans|portugees|russisch|chinees|japans"
-    rf"|koreaans"
-    rf"|arabisch)\b"
+    rf"|koreaans|arabisch)\b"
 )
 DUTCH = Phrases(
     rf"(?<!\w )\bin het vervolg\b(?! (?:is|wordt|gaat|van)\b)|(?<!\w )\bvanaf vandaag\b(?! (?:werkt|is|open|gesloten"
-    rf"|ben)\b)"
-    r"|(?<!\w )\b(?:schrijf )?(?:(?:alle|de) )?(?:commentaar|commentaren|commits) in het (?:nederlands|engels)\b"
-    rf"(?: graag)?{_ENDS}"
-    rf"|(?<!\w )\b{_DUTCH_EACH},? (?:(?:eerst|altijd|de tests|de linter) )*(?:draaien|testen|committen|controleren"
-    rf"|vragen)\b(?! (?:we|ik)\b)"
-    r"|(?<!\w )\bmeld (?:\w+ )?(?:elke keer|telkens) (?:als|wanneer)\b|\bik ben glutenvrij\b"
-    r"|(?<!\w )\bvolg (?:\w+ ){0,3}(?:pep[ -]?\d|stijlgids|conventies)"
-    r"|\b(?:vanaf (?:nu|hier(?! wordt\b))|voortaan|van nu af aan)\b(?! (?:is|werkt|beschikbaar)\b)"
+    rf"|ben)\b)|(?<!\w )\b(?:schrijf )?(?:(?:alle|de) )?(?:commentaar|commentaren|commits) in het (?:nederlands"
+    rf"|engels)\b(?: graag)?{_ENDS}|(?<!\w )\b{_DUTCH_EACH},? (?:(?:eerst|altijd|de tests|de linter) )*(?:draaien"
+    rf"|testen|committen|controleren|vragen)\b(?! (?:we|ik)\b)|(?<!\w )\bmeld (?:\w+ )?(?:elke keer|telkens) (?:als"
+    rf"|wanneer)\b|\bik ben glutenvrij\b"
+    r"|(?<!\w )\bvolg (?:\w+ ){0,3}(?:pep[ -]?\d|stijlgids|conventies)|\b(?:vanaf (?:nu|hier(?! wordt\b))|voortaan"
+    r"|van nu af aan)\b(?! (?:is|werkt|beschikbaar)\b)"
     rf"|{first('en', 'maar')}\b{_DUTCH_DO}\b[^.!?]{{1,80}}\b(?:{_DUTCH_EACH}|elke keer|telkens)\b"
     rf"|\b(?:{_DUTCH_EACH},?|(?:elke keer|telkens) (?:als|wanneer) [^.!?]{{1,60}},) {_DUTCH_DO}\b(?! (?:ik|we)\b)"
     rf"|{_DUTCH_REPLY}"
     r"|\bik (?:heb|had|zou|wil) (?:.{1,30} )?liever\b|\bik geef de voorkeur\b|\bmijn voorkeur\b"
     r"|\bik ben (?:\w+ )?(?:allergisch|vegetariër|veganist)\b",
     "ik in alle de commentaar commits iedere meld volg vanaf ga schakel voortaan van voer draai test control "
-    "werk vraag zeg toon laat bevest schrijf maak geef gebruik "
-    "antwoord leg vertel na voor bij met in aan elke telkens spreek praat reageer ik mijn",
+    "werk vraag zeg toon laat bevest schrijf maak geef gebruik antwoord leg vertel na voor bij met in aan elke telkens "
+    "spreek praat reageer ik mijn",
 )
 
 _RUSSIAN_DO = (
     r"(?:запуска|запусти|прогоня|проверя|проверь|спрашива|спроси|пиши|напиши|покажи|показыва|подтверди|подтвержда"
-    r"|обнови"
-    r"|обновля|делай|сделай|добавь|добавля|используй|отвеча|ответь|сообща|сообщи|объясня)(?:й|йте|те)?"
+    r"|обнови|обновля|делай|сделай|добавь|добавля|используй|отвеча|ответь|сообща|сообщи|объясня)(?:й|йте|те)?"
 )
 _RUSSIAN_EACH = (
     r"(?:после|перед|при|до|в|с) кажд(?:ого|ой|ым|ом|ую) (?:изменени\w+|коммит\w*|шаг\w*|правк\w+|ответ\w*"
@@ -304,29 +297,30 @@ _RUSSIAN_EACH = (
 )
 _RUSSIAN_REPLY = (
     rf"{first('и', 'но', 'пожалуйста', 'момента', 'отныне', 'впредь', 'теперь', 'чтобы ты', 'чтобы вы')}\b(?:(?:отвеча"
-    rf"|пиш|говор|объясня|комментиру"
-    rf"|общай)(?!(?:[аяеу]?ю|[ая])т\b|ут\b)\w{{0,5}}(?: (?:мне|нам|всё|все|только|со мной|снова))* (?:по-(?:русски"
-    rf"|английски|немецки|французски"
-    rf"|испански|китайски|японски)|на (?:русском|английском|немецком|французском|испанском|китайском|японском))"
-    r"|(?:вернись|вернемся|вернёмся|переключись|переходи|перейди) (?:на|к) (?:русск|английск|немецк|французск"
+    rf"|пиш|говор|объясня|комментиру|общай)(?!(?:[аяеу]?ю|[ая])т\b|ут\b)\w{{0,5}}(?: (?:мне|нам|всё|все|только"
+    rf"|со мной"
+    rf"|снова))* (?:по-(?:русски|английски|немецки|французски|испански|китайски|японски)|на (?:русском|английском"
+    rf"|немецком|французском|испанском|китайском|японском))|(?:вернись|вернемся|вернёмся|переключись|переходи"
+    rf"|перейди) (?:на|к) (?:русск|английск|немецк|французск"
     r"|испанск)\w{2,4})\b"
 )
 RUSSIAN = Phrases(
     rf"(?<!\w )\b(?:в (?:будущем|дальнейшем),?|на будущее:?) (?:(?:сначала|всегда|пожалуйста) )?{_RUSSIAN_DO}\b"
-    r"|(?<!\w )\b(?:пиши(?:те)? )?(?:все )?(?:комментарии|коммиты) (?:пиши(?:те)? )?на (?:английском|русском)\b"
-    rf"{_ENDS}"
-    r"|\bя бы предпоч[её]л\w*|(?<!\w )\bследуй(?:те)? (?:\w+ ){0,3}(?:pep[ -]?\d|соглашени|стил)"
-    r"|"
+    rf"|(?<!\w )\b(?:пиши(?:те)? )?(?:все )?(?:комментарии|коммиты) (?:пиши(?:те)? )?на (?:английском"
+    rf"|русском)\b{_ENDS}"
+    r"|\bя бы предпоч[её]л\w*|(?<!\w )\bследуй(?:те)? (?:\w+ ){0,3}(?:pep[ -]?\d|соглашени|стил)|"
     r"\b(?:с (?:этого момента|сегодняшнего дня|этой минуты)|отныне|впредь)\b"
     r"(?!,? (?:(?:вс[её]|это|он|она|оно) )?(?:работа[ею]т|начина\w+|будет (?:лучше|проще))\b)"
     rf"|{first('и', 'но', 'пожалуйста')}\b{_RUSSIAN_DO}\b[^.!?]{{1,80}}\b(?:{_RUSSIAN_EACH}|каждый раз)\b"
-    rf"|\b(?:{_RUSSIAN_EACH},?|каждый раз,? (?:когда|как|перед|после) [^.!?]{{1,60}},) {_RUSSIAN_DO}\b|{_RUSSIAN_REPLY}"
-    r"|\b(?:я предпоч[иеё]\w+(?! (?:перв|втор|последн)\w+)|предпочитаю(?! (?:перв|втор|последн)\w+)|мне больше нрав\w+"
+    rf"|\b(?:{_RUSSIAN_EACH},?|каждый раз,? (?:когда|как|перед|после) [^.!?]{{1,60}},) {_RUSSIAN_DO}\b"
+    rf"|{_RUSSIAN_REPLY}"
+    r"|\b(?:я предпоч[иеё]\w+(?! (?:перв|втор|последн)\w+)|предпочитаю(?! (?:перв|втор|последн)\w+)"
+    r"|мне больше нрав\w+"
     r"|у меня аллергия|я (?:вегетариан\w+|веган\w*))\b",
     "на пиши все комментарии коммиты следуй с вернись вернёмся переключ переход перейди отныне впредь запус "
-    "провер спраш спрос пиши напиши покаж показ "
-    "подтв обнов делай сделай добавь использ отвеч ответь сообщ объясн после перед при до в каждый говор коммент общай "
-    "я предпочитаю мне у",
+    "провер спраш спрос пиши напиши покаж показ подтв обнов делай сделай добавь использ отвеч ответь сообщ объясн "
+    "после "
+    "перед при до в каждый говор коммент общай я предпочитаю мне у",
 )
 
 _IN_CHINESE = (
@@ -339,32 +333,32 @@ _CHINESE_REPLY = (
     rf"|改用){_IN_CHINESE}(?!的)"
 )
 CHINESE = Phrases(
-    r"从(?:现在|今天|此)(?:开始|起|以后|往后)(?!.{0,4}(?:可以用|能用|正常|好)了)|从今(?:以后|往后|天起)|今后(?!的|的确"
-    r"|可[以能]|会)|以后(?:都|请|每次|一律|统一|回复|回答)"
+    r"从(?:现在|今天|此)(?:开始|起|以后|往后)(?!.{0,4}(?:可以用|能用|正常|好)了)|从今(?:以后|往后|天起)|今后(?!的"
+    r"|的确|可[以能]|会)|以后(?:都|请|每次|一律|统一|回复|回答)"
     rf"|{_CHINESE_REPLY}|用(?:简体|繁体)?{_IN_CHINESE}(?:来)?(?:写|注释)(?!了|过|的|一?[封篇个首段份]|给)"
     r"|每次.{1,20}(?:都要(?!等|花|重新|报)|请(?!求|假)|先(?!前)|务必)|我(?:更喜欢|更倾向|比较喜欢|更偏好|偏好|偏爱"
     r"|宁愿|宁可)(?!第[一二三])|我对.{1,10}过敏|我(?:吃素|是素食|不吃(?:辣|肉|猪|牛|羊|鱼|海鲜|香菜)|乳糖不耐)"
     r"|(?:往后|后续|接下来)(?:都|一律|统一)(?!是|很|没|会|能)|(?:^|[。，,；])(?:代码)?注释(?:都|请|统一|一律)*用"
     rf"(?:简体|繁体)?{_IN_CHINESE}(?!的)|每(?:完成|做完|改完).{{1,12}}(?:就|都)(?:要|请)?(?:提交|运行|跑|测试|告诉"
     rf"|更新)"
-    r"|每次.{1,12}[都就](?:要|请)?(?:跑|运行|执行|检查)(?:一下|一遍)|(?:^|[。，,；请])(?:遵循|遵守)"
-    r"(?=.{0,12}(?:PEP|规范|风格|约定))"
+    r"|每次.{1,12}[都就](?:要|请)?(?:跑|运行|执行|检查)(?:一下|一遍)|(?:^|[。，,；请])(?:遵循|遵守)(?=.{0,12}(?:PEP"
+    r"|规范|风格|约定))"
 )
 _IN_JAPANESE = "(?:日本語|英語|中国語|韓国語|ドイツ語|フランス語|スペイン語)で"
 _JAPANESE_REPLY = (
-    rf"{_IN_JAPANESE}(?:答えて|回答して|返答して|返信して|(?<!を日本語で)(?<!を英語で)説明して|話して|返事して|応答して"
-    rf"|お願い)(?!い(?:た|る|ます|まし))"
+    rf"{_IN_JAPANESE}(?:答えて|回答して|返答して|返信して|(?<!を日本語で)(?<!を英語で)説明して|話して|返事して"
+    rf"|応答して|お願い)(?!い(?:た|る|ます|まし))"
     r"|(?:日本語|英語|中国語|韓国語)に(?:戻して|切り替えて)(?!い(?:た|る|ます|まし))"
 )
 JAPANESE = Phrases(
     rf"これから(?:は|、)(?!大丈夫|どう)|今後(?:は(?!どう)|、)|以後、|これ以降|今から(?:は|、)|{_JAPANESE_REPLY}"
     rf"|{_IN_JAPANESE}(?:書いて|出力して)(?!い(?:た|る|ます|まし))"
-    r"|(?:毎回|(?:たび|(?<![一今])度|(?<!ファイル)(?<!行)(?<!関数)ごと)に).{0,30}(?:て(?:ください|下さい|ほしい|欲しい"
-    r"|ね)"
+    r"|(?:毎回|(?:たび|(?<![一今])度|(?<!ファイル)(?<!行)(?<!関数)ごと)に).{0,30}(?:て(?:ください|下さい|ほしい"
+    r"|欲しい|ね)"
     r"|すること)|(?:方|ほう)が(?:好き|好み)|を好みます|アレルギーがあ"
-    r"|(?<!どんな)(?<!どの)(?:回答|答え|説明|形式)が好みです|(?:アレルギー|ベジタリアン|ヴィーガン)です(?!か)|(?:次回"
-    r"|次)からは.{1,30}て(?:ください|下さい|ね)"
-    r"|(?:^|[。、])以降は.{1,30}て(?:ください|下さい|ね)|(?:PEP ?\d+|規約|スタイルガイド)に従って(?:ください|下さい|ね)"
+    r"|(?<!どんな)(?<!どの)(?:回答|答え|説明|形式)が好みです|(?:アレルギー|ベジタリアン|ヴィーガン)です(?!か)"
+    r"|(?:次回|次)からは.{1,30}て(?:ください|下さい|ね)|(?:^|[。、])以降は.{1,30}て(?:ください|下さい|ね)"
+    r"|(?:PEP ?\d+|規約|スタイルガイド)に従って(?:ください|下さい|ね)"
     r"|(?:たび|(?<![一今])度)に.{1,30}て(?=[。！!]|$)|(?:^|[。、])毎回.{1,30}[てで](?=[。！!]|$)"
 )
 _IN_KOREAN = r"(?:한국어|영어|일본어|중국어|독일어|프랑스어|스페인어)로(?:만)? (?:.{0,8} )?"
@@ -377,9 +371,10 @@ _KOREAN_REPLY = (
 KOREAN = Phrases(
     r"(?:지금|이제)부터(?! ?(?:시작|출발))|앞으로는|앞으로 (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))"
     rf"|{_KOREAN_REPLY}|{_ONLY_KOREAN}(?:작성|써|쓰){_KOREAN_ASKS}"
-    r"|(?:(?<!파일)(?<!줄)(?<!함수)마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)|알레르기가 있"
-    r"|(?:다음|앞으로)부터는? (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))|저는 .{1,20}더 좋아(?:해|합)|(?:답변"
-    r"|설명|대답)이 더 좋아(?:요|해)"
+    r"|(?:(?<!파일)(?<!줄)(?<!함수)마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)"
+    r"|알레르기가 있"
+    r"|(?:다음|앞으로)부터는? (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))|저는 .{1,20}더 좋아(?:해|합)"
+    r"|(?:답변|설명|대답)이 더 좋아(?:요|해)"
     r"|(?:채식주의자|비건)(?:예요|이에요|입니다)|(?:PEP ?\d+|규칙|스타일 가이드)[을를] 따라 ?(?:줘|주세요)"
 )
 _HINDI_ASKS = r"(?:ें|एं|एँ|िए|िये|इए|इये|ना|ो|ओ)(?:[।,.!]|\s*$)"
@@ -390,15 +385,13 @@ HINDI = Phrases(
     rf"|{_HINDI_REPLY}|{_IN_HINDI}लिख(?=.{{0,12}}{_HINDI_ASKS})"
     r"|मुझे .{1,40}(?:ज़्यादा|ज्यादा|अधिक) पसंद (?:है|हैं)|मुझे .{1,30}से एलर्जी"
     rf"|(?<![\u0900-\u097f])हर (?:बदलाव|कदम|commit|push|फ़ाइल बदलने|जवाब|टेस्ट) (?:के बाद"
-    rf"|से पहले)(?=.{{1,60}}{_HINDI_ASKS})"
-    rf"|(?<![\u0900-\u097f])(?:जब भी .{{1,40}}[,،] ?|हर बार मुझे )(?=.{{1,40}}{_HINDI_ASKS})"
-    rf"|भविष्य में (?=.{{1,60}}{_HINDI_ASKS})"
+    rf"|से पहले)(?=.{{1,60}}{_HINDI_ASKS})|(?<![\u0900-\u097f])(?:जब भी .{{1,40}}[,،] ?"
+    rf"|हर बार मुझे )(?=.{{1,40}}{_HINDI_ASKS})|भविष्य में (?=.{{1,60}}{_HINDI_ASKS})"
     r"|मैं (?:शाकाहारी|वीगन) हू|का पालन कर(?:ो|ें|िए|ना)(?:[।,.!]|\s*$)"
 )
 _ARABIC_REPLY = (
     r"\bو?(?:(?:أجب|رد|تحدث|تكلم|اشرح|جاوب)\w{0,3} (?:.{1,20} )?|اكتب (?:(?:لي|كل شيء|التعليقات|الردود"
-    r"|الإجابات) )?)(?:باللغة ال|بال)(?:عربية|إنجليزية|انجليزية|فرنسية"
-    r"|ألمانية)"
+    r"|الإجابات) )?)(?:باللغة ال|بال)(?:عربية|إنجليزية|انجليزية|فرنسية|ألمانية)"
 )
 _ARABIC_DO = r"(?:شغ[ّ]?ل|اختبر|استخدم|اكتب|أخبرني|اسألني|حد[ّ]?ث|نف[ّ]?ذ|تحقق)"
 _ARABIC_EVENT = r"(?:تغيير|تعديل|خطوة|commit|push|التزام|دفع|رد|مهمة|إصدار)"
