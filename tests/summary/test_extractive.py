@@ -410,8 +410,10 @@ def test_an_action_that_names_what_the_tool_is_to_do_tells_what_it_was_done_to()
     """Of an editor with a command for each thing it does, it said *create* and no file."""
     messages = [said("user", "Tidy up please."), *step(1, "edit", {"command": "create", "path": "src/a.py"}, "ok")]
     messages += step(2, "bash", {"command": "make test", "path": "src"}, "3 passed")
+    messages += step(3, "bash", {"command": "ls", "description": "List the files"}, "a.py\nb.py")
     done = sections(summarize(messages, budget=300, count=count))[words("en").done]
     assert "edit: create src/a.py → ok" in done
+    assert "bash: ls → 2 lines" in done
     assert any(line.startswith("bash: make test →") for line in done)
 
 

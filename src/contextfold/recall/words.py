@@ -70,7 +70,7 @@ _HASH = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}")
 _SHORTENED = (12, 10, 8, 7)
 """Digits by which people and tools name a hash instead of all of it."""
 
-_IN_CODE = re.compile(r"(?<![A-Za-z])(?:[A-Z]?[a-z]+[A-Z]|[A-Z]{2,}[a-z])[A-Za-z]*")
+_IN_CODE = re.compile(r"(?<![A-Za-z\d])(?:[A-Z]?[a-z][a-z\d]*[A-Z]|[A-Z][A-Z\d]+[a-z])[A-Za-z\d]*")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORTEST_HUMP, _LONGEST_NAME = 3, 60
 _SHORTEST_BEGINNING = 5

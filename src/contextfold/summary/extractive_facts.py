@@ -70,6 +70,8 @@ _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d
 LEAST_WORDS = 3
 """Of a finding that names nothing exact: ``Key trade-offs`` is a heading."""
 
+_PLACES = ("file_path", "path", "filename", "target_file", "url")
+
 _VERB = re.compile(r"[a-z]+(?:_[a-z]+)*")
 """A first argument that names one of the things that a tool can do, as ``str_replace`` of an editor."""
 
@@ -458,7 +460,8 @@ def _target(call: ToolCall) -> str:
         return call.arguments
     told = [words for key in _MAIN_ARGUMENTS if (words := _words_of(arguments.get(key)))]
     if told:  # "view" alone does not tell what was viewed
-        return " ".join(told[: 2 if _VERB.fullmatch(told[0]) else 1])
+        place = next((arguments[key] for key in _PLACES if isinstance(arguments.get(key), str)), "")
+        return f"{told[0]} {place}" if _VERB.fullmatch(told[0]) and place else told[0]
     return ", ".join(f"{key}: {value}" for key, value in arguments.items() if _is_short(value))
 
 

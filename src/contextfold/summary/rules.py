@@ -48,8 +48,7 @@ _MODAL = re.compile(
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
 _WORD = re.compile(
-    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])"
-    rf"|([^\W\d_{identifiers.CJK}\u0900-\u097f]{{3,}}|[\u0900-\u0963]{{2,}})"
+    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])|([^\W\d_{identifiers.CJK}\u0900-\u097f]{{3,}}|[\u0900-\u0963]{{2,}})"
 )
 """Each pair of signs, since a pair that begins at the wrong one would say nothing; a sign that Japanese endings stand
 behind; words of letters.
@@ -70,23 +69,18 @@ _VERSION = re.compile(
 
 _PLACE = re.compile(
     r"#(\d+)\b|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
-    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?"
-    r"|articles?"
+    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?|articles?"
     r"|aufgaben?|tabellen?|abbildung|kapitel|abschnitt|anhang|fragen?|übung|teil|seiten?|folien?|schritt|punkt|zeilen?"
-    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa"
-    r"|tabela"
-    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag"
-    r"|stap"
-    r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?"
-    r"|#)?(\d+)\b"
+    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa|tabela"
+    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag|stap"
+    r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?|#)?(\d+)\b"
     r"|(?:第|表|图|図|問|任务|步骤|タスク) ?(\d+)(?![\d%]|[天日年月个週周次回])|(?:과제|표|그림) ?(\d+)(?!\d)",
     re.IGNORECASE,
 )
 """A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``第3章``."""
 
 _COMPARES = re.compile(
-    r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más"
-    r"|menos"
+    r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más|menos"
     r"|mais|più|meno|meer|minder|boven|onder|более|менее|больше|меньше|выше|ниже)\b|超过|以上|以下|之前|より|이상|이하",
     re.IGNORECASE,
 )
@@ -116,22 +110,8 @@ _EMPTY = frozenset(
     for word in words.split()
 )
 
-_MORE = {
-    "more",
-    "any",
-    "anymor",
-    "mehr",
-    "meer",
-    "mais",
-    "más",
-    "più",
-    "plus",
-    "больше",
-    "each",
-    "every",
-    "time",
-    "mal",
-}
+_MORE_WORDS = "more any anymor mehr meer mais más più plus больше each every time mal"
+_MORE = frozenset(_MORE_WORDS.split())
 """Of what is to be done no more, as the stems of words are: they say nothing of what it is."""
 
 
@@ -235,8 +215,7 @@ def restated(rule: str) -> Iterator[Statement]:
 
 
 def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bool]]]:
-    """The rules that stand at the end, and the texts of those that fell, each with whether something took its "
-    "place."""
+    """The rules that stand at the end, and the texts of those that fell, each with whether something took its place."""
     rules: list[tuple[int, Statement]] = []
     fallen: list[tuple[str, bool]] = []
     for place, statements in said:
