@@ -50,27 +50,14 @@ PLANNED = 3.9
 _DONE = re.compile(r"complete|done|finished|cancel|erledigt|完成|完了", re.IGNORECASE)
 _NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
+_PLACES = ("file_path", "path", "filename", "target_file", "url")
 _MAIN_ARGUMENTS = (
-    *(
-        "command",
-        "commands",
-        "cmd",
-        "file_path",
-        "path",
-        "filename",
-        "target_file",
-        "url",
-        "query",
-        "queries",
-        "pattern",
-    ),
-    *("question", "code", "description", "prompt", "name", "id", "title", "text", "input"),
+    *("command", "commands", "cmd", *_PLACES, "query", "queries", "pattern", "question", "code"),
+    *("description", "prompt", "name", "id", "title", "text", "input"),
 )
 _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 LEAST_WORDS = 3
 """Of a finding that names nothing exact: ``Key trade-offs`` is a heading."""
-
-_PLACES = ("file_path", "path", "filename", "target_file", "url")
 
 _VERB = re.compile(r"[a-z]+(?:_[a-z]+)*")
 """A first argument that names one of the things that a tool can do, as ``str_replace`` of an editor."""

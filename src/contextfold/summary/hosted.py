@@ -23,7 +23,6 @@ _AROUND_NAMES = re.compile(r"_call$|^executable")
 """What the type of a part has beside the name of its tool."""
 
 _IDS = ("id", "tool_call_id", "toolUseId")
-_CALLED = ("tool_use_id",)
 _ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
 _ALOUD = ("audio", "speech")
 """Types of what was spoken, whose text is its transcript: Chat Completions, pydantic-ai."""
@@ -69,7 +68,7 @@ def _hosted(part: Opaque, code: str) -> Iterator[ToolCall | ToolResult]:
         arguments = given if isinstance(given, str) else json_values.write(given, default=str) if given else part.text
         yield ToolCall(own, name, "" if arguments == name else arguments)
     is_code = kind == "codeExecutionResult"
-    caused = own if is_item else code if is_code else _field(source, *_CALLED, *_IDS)
+    caused = own if is_item else code if is_code else _field(source, "tool_use_id", *_IDS)
     if part.is_output and caused:
         failed, text = _has_failed(source), part.text
         if is_item or is_code:
