@@ -1,9 +1,9 @@
 """How sentences that matter are worded: constraints, corrections, decisions, open points, errors.
 
 What belongs here: regular expressions over one sentence or line, for English, Chinese, Japanese and German. What does
-not: how rules are worded and lifted (``rule_words``), and what is done with a sentence that matches
-(``extractive_facts``, ``evidence``). A cue may err now and then: what it lets through is still quoted word for word and
-under the name of the one who said it.
+not: how rules are worded and taken back (``rule_words``, ``withdrawal_words``), and what is done with a sentence that
+matches (``extractive_facts``, ``evidence``). A cue may err now and then: what it lets through is still quoted word for
+word and under the name of the one who said it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ from collections.abc import Mapping, Sequence
 
 from contextfold.summary.rule_words import (
     ASKING,
-    BANS,
     DEMANDS,
-    ENDS,
     FORBIDS,
-    LIFTS,
     NOT_SAID_OF_ONESELF,
     ONLY_ENGLISH,
     ONLY_GERMAN,
     REPORTS,
     RULES,
-    SWAPS,
     Phrases,
 )
 from contextfold.summary.standing_words import STANDING
+from contextfold.summary.withdrawal_words import BANS, ENDS, LIFTS, SWAPS
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")

@@ -1,0 +1,140 @@
+"""How rules are taken back in each language that is spoken here: withdrawn, ended, or replaced.
+
+What belongs here: regular expressions over one sentence, by language. What does not: how rules are worded
+(``rule_words``), and which rule a sentence takes back (``rules``).
+"""
+
+from __future__ import annotations
+
+from contextfold.summary.rule_words import ASKS_WHY, BEGINS, NOT, Phrases
+
+_ENDS_ENGLISH = (
+    rf"no longer (?:needed|necessary|required)|(?:do(?:es)?|is|are){NOT} (?:needed|necessary|required)"
+    rf"|you (?:no longer (?:have|need) to|do{NOT} (?:have|need) to)"
+    rf"|{BEGINS}stop (\w+ing)|(?:can|may) (?:now )?stop (\w+ing)|(?<!\bthere is )(?<!\bthere['’]s )(?<!\bsee )"
+    r"(?<!\bsaw )(?<!\bhad )no (?:more )?need (?:to|for)"
+)
+_ENDS_GERMAN = (
+    r"du (?:musst|brauchst) (?:(.{1,60}) )?nicht|(?:musst|brauchst) du (?:(.{1,40}) )?nicht|hör (?:bitte )?auf"
+    r"|nicht mehr (?:nötig|notwendig)"
+)
+_ENDS_FRENCH = (
+    r"(?:(?:tu |vous |il )?n['’](?:as|avez|est|y a) )?(?:plus|pas) besoin (?:de |d['’])|arrête[zr]? (?:de |d['’])"
+)
+_ENDS_SPANISH = r"(?<!\bme )dej[ae] de (\w+r)|no (?:hace falta|es necesario) (?:que )?(\w+)"
+_ENDS_PORTUGUESE = r"(?:par[ae]|deix[ae]) de (\w+r)|não precisas? (?:mais )?(?:de )?(\w+r)"
+_ENDS_ITALIAN = r"smetti(?:la)? di (\w+re)|non (?:serve più|è più necessario)|non c['’]è più bisogno"
+_ENDS_DUTCH = (
+    r"(?:je|jij) hoeft (?:(.{1,60}) )?niet|hoef je (?:(.{1,40}) )?niet|(?:hou|houd) op met|stop met|niet meer nodig"
+)
+_ENDS_RUSSIAN = (
+    r"не (?:нужно|надо) больше|больше не (?:нужно|надо)|можешь не|можно не|перестань|перестаньте|прекрати(?:те)?"
+)
+_ENDS_ASIAN = (
+    r"不(?:用|必|需要)再|不再需要|(?:必要は|必要が)(?:もう)?(?:ない|ありません)|なくても?(?:いい|結構|構いません)|[をは]やめて"
+    r"|もう不要|그만(?:하|해|두)|할 필요(?:가|는)? ?없|지 않아도 ?(?:돼|됩|괜찮)"
+)
+_ENDS_HINDI_ARABIC = (
+    r"(करना|लिखना|चलाना|देना) बंद कर|की (?:अब )?(?:कोई )?(?:ज़रूरत|जरूरत) नहीं|\bتوقف عن |\bلا حاجة |\bلا داعي "
+)
+
+ENDS = Phrases(
+    rf"\b(?:{_ENDS_ENGLISH}|{_ENDS_GERMAN}|{_ENDS_FRENCH}|{_ENDS_SPANISH}|{_ENDS_PORTUGUESE}|{_ENDS_ITALIAN}"
+    rf"|{_ENDS_DUTCH}|{_ENDS_RUSSIAN})\b|{_ENDS_ASIAN}|{_ENDS_HINDI_ARABIC}"
+)
+"""Something is to be done no more, or need not be done. It takes back what demands it and leaves alone what forbids it:
+``stop adding comments`` insists on ``never add comments``. Groups hold what stands between the words.
+"""
+
+BANS = Phrases(
+    r"\b(?:avoiding|refraining|rules?|bans?|prohibitions?|restrictions?|limits?|limitations?|constraints?|polic(?:y|ies)"
+    r"|regeln?|verbote?s?|beschränkung(?:en)?|einschränkung(?:en)?|règles?|interdictions?|éviter|reglas?|prohibici\w+"
+    r"|restricci\w+|regras?|proibiç\w+|restriç\w+|regol[ae]|divieto|restrizion\w+|verbod|beperking\w*|vermijden"
+    r"|правил\w*|запрет\w*|ограничен\w*|избега\w+)\b|规则|规定|限制|ルール|規則|制限|규칙|제한|नियम"
+)
+"""What a prohibition is called, where words that end something end that."""
+
+LIFTS = (
+    Phrases(
+        r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap"
+        r"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)|cancel"
+        r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|valid|matters?|counts?|forbidden|in (?:force|effect))"
+        rf"|(?:do(?:es)?|is|are){NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
+        r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
+        r"|lift(?:ed)? (?:the|that)|not anymore"
+        r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
+        r"|from now on|rather than|(?:may|can) (?:now|again)"
+        r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
+        r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
+        "instead forget never nevermind scrap disregard ignore drop cancel withdraw no do don does is isn are aren you "
+        "lift lifted not changed go feel i on replace from rather may can it its actually stop",
+    ),
+    Phrases(
+        rf"\b(?:{_ENDS_GERMAN}"
+        r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr gültig|doch (?:nicht|lieber"
+        r"|wieder)"
+        r"|gilt (?:ab \w+ )?nicht|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
+        r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
+        "du musst brauchst hör stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier "
+        "darf dürfen kann "
+        "können jetzt",
+    ),
+    Phrases(
+        rf"\b(?:{_ENDS_FRENCH}|plutôt|à la place|au lieu d[eu]"
+        r"|je voulais dire|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)"
+        r"|finalement|n(?:e |['’])(?:est"
+        r"|s['’]applique|vaut|tient) plus|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais"
+        r"|à nouveau|de nouveau)|(?:maintenant|désormais),? (?:tu peux|vous pouvez|on peut))\b",
+        "plus pas arrête plutôt à au je oublie ignore finalement ne n tu vous il on maintenant désormais",
+    ),
+    Phrases(
+        rf"\b(?:{_ENDS_SPANISH}|{_ENDS_PORTUGUESE}|{_ENDS_ITALIAN})\b"
+        r"|\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora"
+        r"|ya no (?:se )?(?:aplic\w+|val\w+|es"
+        r"|hace falta|import\w+)"
+        r"|(?:ahora|ya) (?:sí|puedes?|se puede|está permitido))\b|\b(?:em vez|quis dizer|(?<!\w )na verdade"
+        r"|já não (?:vale|se aplica)|esque[çc][ae]|ignore (?:os?|as?|isso)"
+        r"|não (?:vale|se aplica) mais|(?:agora|já) (?:você )?(?:pode|podes|é permitido))\b|\b(?:invece|volevo dire"
+        r"|dimentica\w*"
+        r"|ignora|non (?:vale|si applica) più|(?:ora|adesso) (?:puoi|si può|potete)|puoi (?:ora|adesso|di nuovo))\b",
+        "deja deje no para pare deixa deixe smetti smettila en quise quería olvida ignora ya ahora em quis na esqueç "
+        "ignore não agora já invece volevo dimentica non "
+        "ora adesso puoi",
+    ),
+    Phrases(
+        rf"\b(?:{_ENDS_DUTCH}|{_ENDS_RUSSIAN})\b"
+        r"|\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer geldig|geldt niet|nu (?:mag|kan) je"
+        r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|имел[аи]? в виду|забудь\w*|игнорируй\w*"
+        r"|больше не (?:действует|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)"
+        r"|можно (?:теперь|снова))\b",
+        "je jij hoef hou stop не можешь можно перестань прекрати in ik имел vergeet negeer niet geldt nu mag mogen "
+        "вместо забудь игнорируй больше отмен теперь снова уже можно",
+    ),
+    Phrases(
+        rf"{_ENDS_ASIAN}"
+        r"|改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
+        r"|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
+        r"|不再(?:适用|有效)|やっぱり|ではなく|取り消|忘れて|無視して|変更して|[てで]も?いい"
+        r"|[てで]も?構いません|かまいません|許可します|撤回|대신|취소|더 이상|잊어|무시해|이제.{0,20}도 ?(?:돼|됩|괜찮"
+        r"|좋)|도 ?(?:돼요|됩니다|된다|괜찮)"
+    ),
+    Phrases(
+        rf"{_ENDS_HINDI_ARABIC}"
+        r"|के बजाय|की जगह|के बदले|भूल जा|अब .{1,60}सकत[ेाी] (?:हैं|हो|है)|अब .{0,40}(?:लागू नहीं"
+        r"|ज़रूरत नहीं|जरूरत नहीं)|रद्द कर|मेरा मतलब"
+        r"|\bبدل(?:ا|اً|ًا) |\b(?:انس|انسَ|تجاهل) (?:ما|أمر|ال|تلك|ذلك|هذ)|\bيمكنك .{0,60}الآن"
+        r"|\bالآن (?:يمكنك|مسموح)|\bلم ي?عد .{0,40}"
+        r"(?:ساري|مطلوب|ينطبق|تنطبق|صالح|ضروري)|\b(?:ألغ|ألغِ) |\bكنت أقصد"
+    ),
+)
+"""The user takes something back or puts something else in its place."""
+
+SWAPS = Phrases(
+    rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
+    r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
+    r"|вместо|(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
+    r"|имел[аи]? в виду)\b|के बजाय|की जगह|के बदले|मेरा मतलब|\bبدل(?:ا|اً|ًا) |\bكنت أقصد|改成"
+    r"|改为|换成|我的意思是|ではなく|代わり|変更して|대신)"
+)
+"""What puts something in the place of something, in a question as well: ``could you use port 9000 instead?``, and not
+why it was done."""
