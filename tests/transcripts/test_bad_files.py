@@ -162,10 +162,10 @@ def test_a_file_that_cannot_be_opened_is_refused_by_name(tmp_path: Path, name: s
     assert str(tmp_path) in str(error.value)
 
 
-def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
+def test_a_file_is_named_by_its_path_however_that_is_given(tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     path.write_bytes(rows(USER))
-    assert read_file(path)[0].name == str(path)
+    assert read_file(path)[0].name == read_file(str(path))[0].name == str(path)
 
 
 ARGUMENTS = {"args": {}, "arguments": "{}", "name": "f", "id": "c"}

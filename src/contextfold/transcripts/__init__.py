@@ -8,6 +8,7 @@ is known to be good, and an error names the file and the line.
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,10 @@ def read(data: bytes, *, name: str, format: str | None = None) -> list[Conversat
     return conversations
 
 
-def read_file(path: Path, *, format: str | None = None) -> list[Conversation]:
+def read_file(path: str | PathLike[str], *, format: str | None = None) -> list[Conversation]:
     """The conversations in a file. Raises ``InputError`` also where it cannot be opened."""
     try:
-        data = path.read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}: give the path of a readable file") from None
     return read(data, name=str(path), format=format)
