@@ -362,3 +362,42 @@ GEMINI_RULES = {"role": "system", "parts": [{"text": "rules"}]}
 def test_gemini_conversations_and_recorded_requests_are_read(value: Any, messages: list[Any]) -> None:
     found = one(value)
     assert (found.format, found.messages) == ("gemini", messages)
+
+
+def _item(number: int, role: str, **fields: Any) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    said = [{"type": kind, "text": f"words {number}"}]
+    return {"id": f"msg_{number}", "type": "message", "role": role, "content": said, **fields}
+
+
+ITEMS = [_item(1, "user"), _item(2, "assistant")]
+CALLED = [
+    _item(1, "user"),
+    {"id": "fc_1", "type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
+    {"id": "fco_1", "type": "function_call_output", "call_id": "c1", "output": "sunny"},
+    _item(2, "user"),
+]
+OF_THREAD = [
+    {
+        "id": f"msg_{number}",
+        "object": "thread.message",
+        "created_at": 1_700_000_000 + number,
+        "role": "user",
+        "content": [{"type": "text", "text": {"value": f"words {number}", "annotations": []}}],
+    }
+    for number in range(3)
+]
+
+
+@pytest.mark.parametrize("said", [ITEMS, CALLED, OF_THREAD])
+@pytest.mark.parametrize("is_newest_first", [True, False])
+def test_what_openai_lists_is_read_oldest_first(said: list[Any], is_newest_first: bool) -> None:
+    """Items of a conversation and messages of a thread come newest first unless another order was asked for."""
+    listed = said[::-1] if is_newest_first else said
+    page = {"object": "list", "data": listed, "first_id": "a", "last_id": "b", "has_more": False}
+    assert (one(page).messages, one(page).left_out) == (said, ())
+    (missing,) = one({**page, "has_more": True}).left_out
+    assert "missing" in missing
+    assert [found.messages for found in several([page, page])] == [said, said]
+    if said is OF_THREAD:
+        assert one(listed).messages == said

@@ -19,7 +19,7 @@ from contextfold import formats, json_values
 from contextfold.errors import InputError
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
-from contextfold.transcripts import requests
+from contextfold.transcripts import pages, requests
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
 
@@ -47,11 +47,14 @@ PIECES = ("messages", "parts", "content")
 
 @dataclass(frozen=True)
 class Found:
-    """A list of messages, and the format and the tools that its surroundings tell, if they do."""
+    """A list of messages, and the format and the tools that its surroundings tell, if they do. ``missing``: what is
+    said of messages that are not in it.
+    """
 
     messages: list[Any]
     format: str | None = None
     tools: tuple[Any, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def recognizes(document: TranscriptFile) -> bool:
@@ -66,7 +69,7 @@ def read(document: TranscriptFile, format: str | None = None) -> list[Conversati
     for name, entry in zip(document.names(len(found)), found, strict=True):
         messages = [sent for message in entry.messages if _was_sent(message) for sent in _as_sent(message)]
         known = format or entry.format or _detected(messages)
-        conversations.append(Conversation(name, known, messages, KIND, entry.tools, left_out))
+        conversations.append(Conversation(name, known, messages, KIND, entry.tools, (*left_out, *entry.missing)))
     return conversations
 
 
@@ -99,12 +102,15 @@ def _lists_in(value: Any, depth: int) -> Iterator[Found]:
     """Lists of messages, outermost first. Stops at ``depth`` levels."""
     if isinstance(value, list):
         if _is_messages(value):
-            yield Found(value)
+            yield Found(pages.in_order(value))
         elif depth:
             for entry in value:
                 yield from _lists_in(entry, depth - 1)
     elif isinstance(value, dict) and depth:
-        yield from _lists_under_keys(value, depth - 1)
+        if pages.is_page(value) and _is_messages(value["data"]):
+            yield Found(pages.in_order(value["data"], is_page=True), missing=pages.missing(value))
+        else:
+            yield from _lists_under_keys(value, depth - 1)
 
 
 def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
