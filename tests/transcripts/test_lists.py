@@ -201,6 +201,41 @@ def test_an_answer_that_bedrock_logged_as_the_events_of_its_stream_is_put_togeth
     assert one({"recordId": "r", "modelInput": request, "modelOutput": answered}).messages == found.messages
 
 
+def _streamed(*events: Any) -> str:
+    return "".join(f"event: x\ndata: {json.dumps(one)}\n\n" for one in events) + 'data: {"cut'
+
+
+def test_an_answer_that_was_logged_as_the_text_of_its_stream_is_put_together() -> None:
+    """What claude-trace and proxies log of a stream: its answer was left out, or its events stood as words."""
+    asked = {"model": "m", "max_tokens": 9, "system": "rules", "messages": TALK[:1]}
+    events = (
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        event(0, "content_block", type="text", text=""),
+        *(event(0, "delta", type="text_delta", text=text) for text in ("do", "ne")),
+        {"type": "message_stop"},
+    )
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "done"}]}
+    traced = {"request": {"body": asked}, "response": {"status_code": 200, "body_raw": _streamed(*events)}}
+    assert one(traced).messages == [RULES, TALK[0], answer]
+    assert one({"request_body": asked, "response_body": _streamed(*events)}).messages == [RULES, TALK[0], answer]
+
+    def chunk(**delta: Any) -> dict[str, Any]:
+        return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
+
+    named = [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}]
+    pieces = [[{"index": 0, "function": {"arguments": text}}] for text in ('{"a"', ": 1}")]
+    chunks = [chunk(role="assistant", content="I "), chunk(content="look."), chunk(tool_calls=named)]
+    chunks += [chunk(tool_calls=piece) for piece in pieces] + [{"object": "chat.completion.chunk", "choices": []}]
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    answer = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    for response in (_streamed(*chunks) + "\ndata: [DONE]", chunks):
+        assert one({"messages": TALK[:1], "response": response}).messages == [TALK[0], answer]
+    items = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}]
+    last = {"type": "response.completed", "response": {"output": items}}
+    found = one({"model": "m", "input": "go", "response": _streamed({"type": "response.created"}, last)})
+    assert found.messages == [TALK[0], *items]
+
+
 def test_an_answer_in_blocks_keeps_the_calls_beside_them() -> None:
     """They were left out, and what the agent did last was in no conversation."""
     answer = {**CALLING, "content": [{"type": "text", "text": "I look."}]}

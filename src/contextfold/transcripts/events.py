@@ -13,11 +13,10 @@ from contextfold import formats, json_values
 from contextfold.formats.values import json_text, readable
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
-from contextfold.transcripts.requests import with_system
+from contextfold.transcripts.requests import FINISHED, with_system
 from contextfold.transcripts.turns import Turns, as_they_are
 
 STREAM_KIND, RESPONSE_KIND = "server-sent-events", "response-stream"
-FINISHED = ("response.completed", "response.incomplete")
 
 
 def recognizes(document: TranscriptFile) -> bool:

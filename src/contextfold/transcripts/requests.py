@@ -12,6 +12,7 @@ from typing import Any
 from contextfold import json_values
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
+from contextfold.transcripts.document import objects_in
 
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
 
@@ -26,7 +27,7 @@ ANSWERS = {
     "prompt": ("completion",),
 }
 """Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, what Vertex and Bedrock log."""
-HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
+HOLDING = ("body", "body_raw", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
 SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
 """Keys of an answer of Chat Completions, any of which may be all that it has."""
@@ -92,7 +93,7 @@ def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> lis
 
 def _recorded(response: Any, messages: list[Any]) -> list[Any]:
     """The messages of a response, which a log may hold as JSON, or as nothing but the text of the answer."""
-    if not isinstance(response, str):
+    if not isinstance(response, str) or _is_event_stream(response):
         return answer_in(response)
     last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
     if response.lstrip().startswith(("{", "[")):
@@ -139,9 +140,15 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     """
     if not depth:
         return []
+    if isinstance(response, str) and _is_event_stream(response):
+        response = _sent_events(response)
     if isinstance(response, list):
         if _is_stream(response):
             return _of_stream(response)
+        if chunks := [one for one in objects_in(response) if one.get("object") == CHUNK]:
+            return _of_chunks(chunks)
+        if whole := [one for one in objects_in(response) if one.get("type") in FINISHED]:
+            return answer_in(whole[-1].get("response"), depth - 1)
         if all(isinstance(one, dict) and ("role" in one or is_marked("openai-responses", one)) for one in response):
             return list(response)
         return answer_in(response[0], depth - 1)  # choices, or the generations of each prompt
@@ -161,7 +168,49 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
 
 # ---- a stream that was recorded as it came ----
 
-STREAMED = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+FINISHED = ("response.completed", "response.incomplete")
+"""The events of a stream of Responses that hold all of it."""
+CHUNK = "chat.completion.chunk"
+STREAMED = {"text": "text", "thinking": "thinking", "signature": "signature", "partial_json": "input"}
+"""What a piece of Anthropic's holds, and which key of its block that is a piece of."""
+
+
+def _is_event_stream(text: str) -> bool:
+    return text.lstrip().startswith(("event:", "data:"))
+
+
+def _sent_events(text: str) -> list[Any]:
+    """What server-sent events hold; one that was cut off, and a mark of the end, are none."""
+    lines = (line[5:] for line in text.split("\n") if line.startswith("data:"))
+    return [held for held in map(_json_in, lines) if held is not None]
+
+
+def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
+    """The answer whose pieces Chat Completions streamed: the first one, where several were asked for."""
+    choices = (choice for chunk in chunks for choice in objects_in(chunk.get("choices")) if not choice.get("index"))
+    deltas = [choice["delta"] for choice in choices if isinstance(choice.get("delta"), dict)]
+    calls: dict[str, list[dict[str, Any]]] = {}
+    for call in (call for delta in deltas for call in objects_in(delta.get("tool_calls"))):
+        calls.setdefault(str(call.get("index")), []).append(call)
+    message: dict[str, Any] = {**_joined(deltas), "role": "assistant"}
+    if calls:
+        message["tool_calls"] = [_called(pieces) for pieces in calls.values()]
+    return [{"content": None, **message}] if any(message.get(key) for key in SAID) else []
+
+
+def _called(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    id = next((one["id"] for one in pieces if one.get("id")), None)
+    function = _joined([one["function"] for one in pieces if isinstance(one.get("function"), dict)])
+    return {"id": id, "type": "function", "function": {"arguments": "", **function}}
+
+
+def _joined(pieces: list[dict[str, Any]]) -> dict[str, str]:
+    """The texts that come in pieces, under their keys."""
+    texts: dict[str, list[str]] = {}
+    for key, text in (pair for piece in pieces for pair in piece.items()):
+        if isinstance(text, str):
+            texts.setdefault(key, []).append(text)
+    return {key: "".join(found) for key, found in texts.items()}
 
 
 def _is_stream(response: list[Any]) -> bool:
@@ -172,7 +221,7 @@ def _is_stream(response: list[Any]) -> bool:
 
 def _of_stream(events: list[Any]) -> list[Any]:
     blocks: dict[int, dict[str, Any]] = {}
-    inputs: dict[int, str] = {}
+    pieces: dict[tuple[int, str], list[str]] = {}
     for event in events:
         number = event.get("index") if isinstance(event, dict) else None
         if not isinstance(number, int):
@@ -180,22 +229,28 @@ def _of_stream(events: list[Any]) -> list[Any]:
         begun, delta = event.get("content_block"), event.get("delta")
         if isinstance(begun, dict):
             blocks[number] = {**begun}
-        elif isinstance(delta, dict) and isinstance(delta.get("partial_json"), str):
-            inputs[number] = inputs.get(number, "") + delta["partial_json"]
         elif isinstance(delta, dict) and number in blocks:
-            key = STREAMED.get(str(delta.get("type")), "")
-            if isinstance(delta.get(key), str):
-                blocks[number][key] = f"{blocks[number].get(key) or ''}{delta[key]}"
-    for number, written in inputs.items():
-        if number in blocks and written:
-            blocks[number]["input"] = _read(written)
+            for written, key in STREAMED.items():
+                if isinstance(delta.get(written), str):
+                    pieces.setdefault((number, key), []).append(delta[written])
+    for (number, key), texts in pieces.items():
+        text = "".join(texts)
+        if key != "input":
+            blocks[number][key] = f"{blocks[number].get(key) or ''}{text}"
+        elif text:
+            blocks[number][key] = _read(text)
     content = [blocks[number] for number in sorted(blocks)]
     return [{"role": "assistant", "content": content}] if content else []
 
 
 def _read(written: str) -> Any:
     """The arguments of a call; those that were cut off are kept as they were written."""
+    held = _json_in(written)
+    return {"": written} if held is None else held
+
+
+def _json_in(text: str) -> Any:
     try:
-        return json_values.read(written)
+        return json_values.read(text)
     except ValueError:
-        return {"": written}
+        return None
