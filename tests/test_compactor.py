@@ -279,6 +279,28 @@ def test_a_view_can_be_had_in_another_format() -> None:
     assert all(one != two for one, two in itertools.pairwise(roles))
 
 
+NO_FORMAT_SAYS: dict[str, Wire] = {
+    "openai-chat": [
+        {"role": "system", "content": [{"type": "of_one_gateway"}]},
+        {"role": "user", "content": [{"type": "of_one_gateway", "given": {"n": 1}}]},
+        {"role": "assistant", "content": "", "reasoning_content": "hm"},
+    ],
+    "anthropic": [{"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]}],
+}
+
+
+@pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "langchain", "gemini"])
+@pytest.mark.parametrize("name", NO_FORMAT_SAYS)
+def test_a_message_that_the_other_format_cannot_say_is_none_that_was_kept(name: str, to: str) -> None:
+    """The ledger said so of each, and of some nothing was in the view."""
+    lost = NO_FORMAT_SAYS[name]
+    wire = [*lost, {"role": "user", "content": "go"}]
+    ledger = Compactor(window=8_000).compact(wire, format=name, to=to).ledger
+    fates = [(entry.fate, entry.reason) for entry in ledger]
+    assert [fate for fate, _ in fates] == [*(["kept" if to == name else "dropped"] * len(lost)), "kept"]
+    assert to == name or all(reason for _, reason in fates)
+
+
 @pytest.mark.strict
 def test_many_conversations_share_one_instance() -> None:
     compactor = Compactor(window=8_000)

@@ -132,6 +132,11 @@ def _told(part: Opaque) -> str:
     return f"[result of {part.label}]\n{quoting.broken(without_blobs(text))}\n[end of the result]"
 
 
+def crosses(message: Message, name: str) -> bool:
+    """Whether anything of a message is in a list of the format ``name``."""
+    return message.source_format == name or bool(common_parts(message.parts))
+
+
 def common_parts(parts: Sequence[Part]) -> list[Common]:
     """The parts that can leave their format, without the source that they had there."""
     found: list[Common] = []

@@ -24,6 +24,8 @@ from contextfold.record.compaction import Compaction, Edit, recalled_message, re
 WITHOUT_THINKING: Account = ("shortened", "thinking that was made under an earlier view")
 """Its signature holds for the messages that stood before it then, so a provider would refuse it here."""
 
+UNSAYABLE: Account = ("dropped", "nothing in it can be said in the format that it is translated to")
+
 
 @dataclass(frozen=True, slots=True)
 class ViewItem:
@@ -168,6 +170,8 @@ def translate(
     """The view of a history in another format, and what became of messages that could not be sent as they stand."""
     items = ready(apply(history.messages, record), target, sending=sending)
     wire = target.encode([item.message for item in items])
+    said = (crossing.crosses(item.message, target.name) for item in items)
+    items = [one if is_said else replace(one, account=UNSAYABLE) for one, is_said in zip(items, said, strict=True)]
     return (alternating(wire, target) if target.alternates else wire), _mended(history, record, items)
 
 
