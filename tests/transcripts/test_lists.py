@@ -151,8 +151,24 @@ def test_a_prompt_and_its_completion_are_one_conversation() -> None:
     """Each row of such a data set was two, with the answer alone in the second."""
     row = {"completion": TALK[1:], "prompt": [RULES, *TALK[:1]], "split": "train"}
     assert [found.messages for found in several(rows(row, row))] == [[RULES, *TALK]] * 2
-    others = {"prompt": TALK[:1], "chosen": TALK, "rejected": [TALK[0], REFUSING]}
-    assert [found.messages for found in several(others)] == [TALK[:1], TALK, [TALK[0], REFUSING]]
+    sampled = {"type": "sampling", "data": {"prompt": [RULES, *TALK[:1]], "sampled": ["done"]}}
+    assert one(rows({"spec": {}}, sampled)).messages == [RULES, *TALK]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prompt": TALK[:1], "chosen": TALK[1:], "rejected": [REFUSING]},
+        {"prompt": TALK[:1], "chosen": TALK, "rejected": [TALK[0], REFUSING]},
+        {"prompt": "go", "messages": TALK, "chosen": TALK, "rejected": [TALK[0], REFUSING]},
+        {"chosen": TALK, "rejected": [TALK[0], REFUSING]},
+        {"input": {"messages": TALK[:1]}, "preferred_output": TALK[1:], "non_preferred_output": [REFUSING]},
+    ],
+)
+def test_each_of_two_answers_of_which_one_is_preferred_is_a_conversation_with_what_was_asked(row: Any) -> None:
+    """Answers stood alone, apart from what was asked, or were left out."""
+    assert [found.messages for found in several(rows(row, row))] == [TALK, [TALK[0], REFUSING]] * 2
+    assert all(found.tools for found in several({**row, "tools": [{"type": "function"}]}))
 
 
 def test_an_answer_that_its_messages_hold_under_its_id_is_read_once() -> None:

@@ -38,6 +38,9 @@ KNOWN_KEYS = (
 )
 TEXTS = ("messages", "history", "trajectory", "input", "conversation", "conversations")
 """Keys under which data sets and exports of tables have messages as JSON in a text."""
+PREFERENCES = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
+"""Keys under which data sets for preferences have two answers to what was asked: TRL's, and OpenAI's."""
+ASKED = ("prompt", "input")
 KIMI_PROMPT = "_system_prompt"
 KIMI_ROWS = ("_checkpoint", "_usage")
 DEPTH = 5
@@ -116,6 +119,9 @@ def _lists_in(value: Any, depth: int) -> Iterator[Found]:
 def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
     """Lists under the first known key that has any; under all other keys only if none has."""
     body = _unpacked(body, depth)
+    if compared := list(_compared(body, depth)):
+        yield from compared
+        return
     for key in KNOWN_KEYS:
         listed = requests.messages_of(body, key)
         if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
@@ -135,6 +141,19 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
                 yield found
             if key in requests.ANSWERS:
                 asked.append(found.messages)
+
+
+def _compared(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
+    """What was asked with each of two answers, one of which is preferred; they may hold it themselves."""
+    answers = [body[key] for pair in PREFERENCES if body.keys() >= set(pair) for key in pair]
+    if not answers or not all(isinstance(one, list) and _is_messages(one) for one in answers):
+        return
+    asked = {key: body[key] for key in ASKED if isinstance(body.get(key), list | dict)}
+    found = next(_lists_under_keys(asked, depth), Found([]))
+    for answer in answers:
+        holds_it = answer[: len(found.messages)] == found.messages
+        messages = answer if holds_it else [*found.messages, *answer]
+        yield replace(found, messages=messages, tools=found.tools or requests.tools_of(body))
 
 
 def _unpacked(body: Mapping[str, Any], depth: int) -> Mapping[str, Any]:

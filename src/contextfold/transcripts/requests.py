@@ -24,9 +24,9 @@ ANSWERS = {
     "request_body": ("response_body",),
     "requestBody": ("responseBody",),
     "modelInput": ("modelOutput",),
-    "prompt": ("completion",),
+    "prompt": ("completion", "sampled"),
 }
-"""Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, what Vertex and Bedrock log."""
+"""Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, OpenAI's evals, Vertex, Bedrock."""
 HOLDING = ("body", "body_raw", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
 SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
@@ -93,6 +93,8 @@ def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> lis
 
 def _recorded(response: Any, messages: list[Any]) -> list[Any]:
     """The messages of a response, which a log may hold as JSON, or as nothing but the text of the answer."""
+    if isinstance(response, list) and len(response) == 1 and isinstance(response[0], str):
+        response = response[0]
     if not isinstance(response, str) or _is_event_stream(response):
         return answer_in(response)
     last = messages[-1] if messages and isinstance(messages[-1], dict) else {}

@@ -38,6 +38,11 @@ _KINDS = (
         "pairs of a prompt and its completion",
         "they are texts, not messages: give each pair as a list of messages",
     ),
+    _Kind(
+        frozenset({"chosen", "rejected"}),
+        "pairs of answers of which one is preferred",
+        "they are texts, not messages: give each with what was asked as a list of messages",
+    ),
     _Kind(frozenset({"requesterUsername", "requests"}), "a chat exported from Copilot in VS Code", _SHOWN),
     _Kind(
         frozenset({"mapping", "current_node"}),
