@@ -328,3 +328,29 @@ def test_parts_keep_media_errors_and_calls_without_a_result() -> None:
     assert len(found.messages) == 5
     plain = [{"role": "system", "content": "rules"}, {"role": "user", "content": "go", "parts": []}]
     assert one([*plain, {"role": "assistant", "parts": parts}]).messages[:2] == plain
+
+
+def test_a_trajectory_of_trae_agent_is_one_conversation_with_its_answers_and_results() -> None:
+    """Each request in it holds what was new alone, so each was a conversation; answers and results were in none."""
+    call = {"call_id": "c1", "name": "ls", "arguments": {"path": "."}, "id": None}
+    result = {"call_id": "c1", "success": False, "result": OUTPUT, "error": "1 is hidden", "id": None}
+    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "List the files."}]
+    answers = [{"content": "I look.", "tool_calls": [call]}, {"content": "There are two.", "tool_calls": None}]
+    inputs = [asked, [{"role": "user", "content": None, "tool_result": result}]]
+    requests = [{"input_messages": new, "response": one} for new, one in zip(inputs, answers, strict=True)]
+    steps = [{"llm_messages": asked, "llm_response": answers[0], "tool_results": [result]}]
+    found = one({"task": "x", "llm_interactions": requests, "agent_steps": steps, "final_result": "There are two."})
+    function = {"name": "ls", "arguments": '{"path": "."}'}
+    assert (found.kind, found.messages) == (
+        "trae-agent",
+        [
+            *asked,
+            {
+                "role": "assistant",
+                "content": "I look.",
+                "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": f"{OUTPUT}\n1 is hidden"},
+            {"role": "assistant", "content": "There are two."},
+        ],
+    )

@@ -1,5 +1,5 @@
-"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, the AI SDK), and data sets like
-ShareGPT's.
+"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, Trae Agent, the AI SDK), and
+data sets like ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
 written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages.
@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from contextfold import formats
 from contextfold.errors import InputError, reason, shown
+from contextfold.formats.values import arguments_text
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
 
@@ -151,6 +152,43 @@ def _of_strands(rows: list[Any]) -> list[Any]:
     return [row.get("redact_message") or row["message"] for row in ordered]
 
 
+def _is_trae(value: Any) -> bool:
+    asked = _first(value.get("llm_interactions")) if isinstance(value, dict) else {}
+    return {"input_messages", "response"} <= asked.keys()
+
+
+def _of_trae(trajectory: dict[str, Any]) -> list[Any]:
+    # Each request is recorded with what was new in it alone.
+    messages: list[Any] = []
+    for request in objects_in(trajectory["llm_interactions"]):
+        messages += [_trae_said(message) for message in objects_in(request.get("input_messages"))]
+        response = request.get("response")
+        if isinstance(response, dict) and (response.get("content") or response.get("tool_calls")):
+            calls = objects_in(response.get("tool_calls"))
+            messages.append(_trae_answer({"role": "assistant", "content": response.get("content")}, calls))
+    return messages
+
+
+def _trae_said(message: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(result := message.get("tool_result"), dict):
+        text = "\n".join(str(result[key]) for key in ("result", "error") if result.get(key))
+        return {"role": "tool", "tool_call_id": result.get("call_id"), "content": text}
+    said = {"role": message.get("role"), "content": message.get("content")}
+    return _trae_answer(said, objects_in([message.get("tool_call")]))
+
+
+def _trae_answer(said: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
+    held = [
+        {
+            "id": call.get("call_id"),
+            "type": "function",
+            "function": {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})},
+        }
+        for call in calls
+    ]
+    return {**said, "tool_calls": held} if held else said
+
+
 # ---- data sets ----
 
 
@@ -182,6 +220,7 @@ _KINDS = (
     _Kind("haystack", "anthropic", _is_haystack, _of_haystack),
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
+    _Kind("trae-agent", "openai-chat", _is_trae, _of_trae),
     _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
     _Kind("sharegpt", "openai-chat", _is_sharegpt, _of_sharegpt),
 )
