@@ -770,6 +770,17 @@ def test_a_pi_session_is_the_way_to_its_newest_row() -> None:
         assert not whole.left_out
 
 
+def test_rows_like_pis_that_name_none_before_them_are_one_conversation() -> None:
+    """Of a session of Factory's Droid, whose rows do not, all but the last was left out as gone back on."""
+    said = [pi_row(name, None) for name in "abc"]
+    unnamed = [{key: held for key, held in row.items() if key != "parentId"} for row in said]
+    begun = {"type": "session_start", "id": "s", "title": "t", "cwd": "/w"}
+    found = one(rows(begun, *unnamed))
+    assert (found.kind, len(found.messages), found.left_out) == ("pi", 3, ())
+    named = [unnamed[0], pi_row("b", "a"), pi_row("c", "a")]
+    assert len(one(rows(begun, *named)).messages) == 2
+
+
 def test_a_command_that_a_person_kept_from_the_model_of_pi_is_not_read() -> None:
     """``!!`` runs one that is not sent: its output was compacted, archived and shown as the user's words."""
     secret = pi_row("x", "a", role="bashExecution", command="env", output="KEY=1", excludeFromContext=True)

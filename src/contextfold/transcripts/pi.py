@@ -5,7 +5,8 @@ person ran (``bashExecution``) are user messages but where they were kept from t
 (settings, summaries of the product's own compaction, whose originals are in the file) are left out.
 
 Rows are a tree (``id``, ``parentId``): the newest one and those that lead to it are the conversation. What stands on
-other branches is left out, and said; what the product wrote of one when the person came back from it stays.
+other branches is left out, and said; what the product wrote of one when the person came back from it stays. Factory's
+Droid writes such rows, too, with a header of another type; many of its files do not name the row before each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "pi"
+HEADERS = ("session", "session_start")
 SUMMARY_ROLES = ("compactionSummary", "branchSummary")
 OF_BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{}</summary>"
 """As the product sends it."""
@@ -52,9 +54,11 @@ def read(document: TranscriptFile) -> list[Conversation]:
 
 def _way(rows: list[dict[str, Any]]) -> set[str] | None:
     """The rows from the first to the newest; None where they do not name those before them, as in old files."""
-    entries = [row for row in rows if row.get("type") != "session"]
+    entries = [row for row in rows if row.get("type") not in HEADERS]
     parents = {row["id"]: row.get("parentId") for row in entries if isinstance(row.get("id"), str)}
-    if len(parents) < len(entries) or not all(held is None or isinstance(held, str) for held in parents.values()):
+    # Null tells where a conversation began; a row without the key tells nothing.
+    names_all = len(parents) == len(entries) and all("parentId" in row for row in entries[1:])
+    if not names_all or not all(held is None or isinstance(held, str) for held in parents.values()):
         return None
     return path_to(entries[-1]["id"], parents) if entries else None
 
