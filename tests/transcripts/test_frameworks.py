@@ -354,3 +354,57 @@ def test_a_trajectory_of_trae_agent_is_one_conversation_with_its_answers_and_res
             {"role": "assistant", "content": "There are two."},
         ],
     )
+
+
+GOOSE = [
+    {"role": "user", "created": 1, "content": [{"type": "text", "text": "List the files."}]},
+    {
+        "role": "assistant",
+        "created": 2,
+        "content": [
+            {"type": "thinking", "thinking": "so", "signature": "s"},
+            {"type": "text", "text": "I look."},
+            {
+                "type": "toolRequest",
+                "id": "c1",
+                "toolCall": {"status": "success", "value": {"name": "ls", "arguments": {"path": "."}}},
+            },
+            {"type": "toolRequest", "id": "c2", "toolCall": {"status": "error", "error": "no such tool"}},
+        ],
+    },
+    {
+        "role": "user",
+        "created": 3,
+        "content": [
+            {
+                "type": "toolResponse",
+                "id": "c1",
+                "toolResult": {
+                    "status": "success",
+                    "value": [
+                        {"type": "text", "text": OUTPUT, "annotations": {"audience": ["assistant"]}},
+                        {"type": "text", "text": "shown", "annotations": {"audience": ["user"]}},
+                    ],
+                },
+            },
+            {"type": "toolResponse", "id": "c2", "toolResult": {"status": "error", "error": "no such tool"}},
+        ],
+    },
+    {"role": "assistant", "created": 4, "content": [{"type": "text", "text": "There are two."}]},
+]
+
+
+def test_a_session_of_goose_is_read_with_its_calls_and_results() -> None:
+    """It was refused for its first row, or for its blocks."""
+    header = {"working_dir": "/w", "description": "d", "message_count": 4}
+    found = one(rows(header, *GOOSE))
+    assert (found.kind, found.format, roles(found.messages)) == ("goose", "anthropic", [one["role"] for one in GOOSE])
+    messages = formats.decode(found.messages, formats.get("anthropic"))
+    assert [(call.id, call.name) for call in messages[1].tool_calls] == [("c1", "ls"), ("c2", "tool")]
+    result, failed = messages[2].tool_results
+    assert (result.call_id, result.text, failed.call_id, failed.text) == ("c1", OUTPUT, "c2", "no such tool")
+    assert failed.is_error
+    assert one({**header, "conversation": GOOSE}).messages == found.messages
+    assert one(rows(header, *GOOSE[:1])).messages == found.messages[:1]
+    converse = [{"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "x"}]}}]}]
+    assert one(converse).format == "bedrock-converse"

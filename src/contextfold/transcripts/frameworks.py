@@ -1,8 +1,9 @@
-"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, Trae Agent, the AI SDK), and
-data sets like ShareGPT's.
+"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, goose, Trae Agent, the AI SDK),
+and data sets like ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
-written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages.
+written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages, and
+those of goose blocks of its own, which are written as Anthropic's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
 
 DEPTH = 3
+GOOSE_BLOCKS = ("toolRequest", "toolResponse")
+GOOSE_HEADER = {"working_dir", "message_count"}
+"""Keys of the first row of goose's files, which tells of the session."""
 MODELS = ("gpt", "chatgpt", "bing", "bard", "model", "assistant")
 SPEAKERS = {"system": "system", "human": "user", "user": "user", **dict.fromkeys(MODELS, "assistant")}
 """Who speaks in data sets like ShareGPT's, as roles."""
@@ -189,6 +193,53 @@ def _trae_answer(said: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str,
     return {**said, "tool_calls": held} if held else said
 
 
+def _is_goose(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    blocks = (block for row in value for block in _blocks_of(row))
+    return _first(value).keys() >= GOOSE_HEADER or any(block.get("type") in GOOSE_BLOCKS for block in blocks)
+
+
+def _blocks_of(row: Any) -> list[dict[str, Any]]:
+    return objects_in(row.get("content")) if isinstance(row, dict) and "role" in row else []
+
+
+def _of_goose(rows: list[Any]) -> list[Any]:
+    said = [row for row in objects_in(rows) if _blocks_of(row)]
+    messages = [
+        {"role": row["role"], "content": [one for block in _blocks_of(row) for one in _goose_block(block)]}
+        for row in said
+    ]
+    return [message for message in messages if message["content"]]
+
+
+def _goose_block(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """A block as Anthropic has it; none for what only stands in the file, such as that the person was asked."""
+    kind = block.get("type")
+    if kind == "image":
+        source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
+        return [{"type": "image", "source": source}]
+    if kind == "toolRequest":
+        call = block["toolCall"].get("value") or {"name": "tool", "arguments": {"": block["toolCall"].get("error")}}
+        return [{"type": "tool_use", "id": block["id"], "name": call["name"], "input": call.get("arguments") or {}}]
+    if kind == "toolResponse":
+        return [_goose_result(block["id"], block["toolResult"])]
+    if kind == "text":
+        return [{"type": "text", "text": block.get("text")}]
+    return [block] if kind == "thinking" else []
+
+
+def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
+    found = result.get("value")
+    if found is None:
+        return {"type": "tool_result", "tool_use_id": call, "content": str(result.get("error")), "is_error": True}
+    given = objects_in(found["content"] if isinstance(found, dict) else found)
+    # What a tool shows to the person alone says so.
+    seen = [one for one in given if "assistant" in ((one.get("annotations") or {}).get("audience") or ["assistant"])]
+    content = [said for one in seen for said in _goose_block({"type": one.get("type"), **one})]
+    return {"type": "tool_result", "tool_use_id": call, "content": content}
+
+
 # ---- data sets ----
 
 
@@ -220,6 +271,7 @@ _KINDS = (
     _Kind("haystack", "anthropic", _is_haystack, _of_haystack),
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
+    _Kind("goose", "anthropic", _is_goose, _of_goose),
     _Kind("trae-agent", "openai-chat", _is_trae, _of_trae),
     _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
     _Kind("sharegpt", "openai-chat", _is_sharegpt, _of_sharegpt),
