@@ -118,6 +118,16 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ),
         (rows({"instance_id": "i", "history": [{"source": "user", "action": "message"}]}), ["OpenHands"]),
         (b"<|start|>user<|message|>go<|end|>", ["Harmony", "openai-harmony"]),
+        (rows({"prompt": "q", "chosen": "a", "rejected": "b"}), ["preferred", "list of messages"]),
+        (rows({"instruction": "q", "input": "", "output": "b"}), ["instructions", "list of messages"]),
+        ({"version": 3, "sessionId": "s", "requests": [{"message": {"text": "go"}}]}, ["VS Code", "chatreplay"]),
+        ({"sessionId": "s", "history": [{"message": {"role": "user", "content": "go"}}]}, ["Continue", "history"]),
+        ({"version": "0.3.0", "messages": [{"User": {"content": [{"Text": "go"}]}}]}, ["Zed", "role and content"]),
+        ({"messages": [{"messageId": "m", "sender": "User", "text": "go"}]}, ["LibreChat", "one branch"]),
+        ([{"id": "m", "message_type": "user_message", "content": "go"}], ["Letta", "role and content"]),
+        ({"chunkedPrompt": {"chunks": [{"text": "go", "role": "user"}]}}, ["AI Studio", "parts"]),
+        ({"log": {"entries": [{"startedDateTime": "t", "request": {}, "response": {}}]}}, ["HAR", "postData"]),
+        (b"\n# aider chat started at 2031-01-01 10:00:00\n\n#### do it\n", ["Aider", "Markdown"]),
     ],
 )
 def test_what_holds_no_conversation_of_a_model_is_named_with_the_way_to_one(value: Any, words: list[str]) -> None:

@@ -50,6 +50,50 @@ _KINDS = (
         "its messages are a tree: give those of one branch as a list with role and content",
     ),
     _Kind(
+        frozenset({"requests", "sessionId"}),
+        "a chat session of VS Code",
+        _SHOWN,
+        lambda row: isinstance(row["requests"], list),
+    ),
+    _Kind(
+        frozenset({"sessionId", "history"}),
+        "a session of Continue",
+        "give the message of each entry of its history as a list, with tool_calls and tool_call_id for its toolCalls",
+        lambda row: "message" in _entry(row["history"]),
+    ),
+    _Kind(
+        frozenset({"messages", "version"}),
+        "a thread of Zed's agent",
+        "its messages are under User and Agent: give them as a list with role and content",
+        lambda row: not {"User", "Agent"}.isdisjoint(_entry(row["messages"])),
+    ),
+    _Kind(
+        frozenset({"messageId", "sender", "text"}),
+        "a chat exported from LibreChat",
+        "its messages may be a tree: give those of one branch as a list with role and content",
+    ),
+    _Kind(
+        frozenset({"message_type", "id"}),
+        "messages of Letta's API",
+        "give what each says as a list with role and content, and its tool_call and tool_return as calls and results",
+        lambda row: str(row["message_type"]).endswith("_message"),
+    ),
+    _Kind(
+        frozenset({"chunkedPrompt"}),
+        "a prompt saved by Google AI Studio",
+        "give its chunks as a list of contents with role and parts",
+    ),
+    _Kind(
+        frozenset({"request", "response", "startedDateTime"}),
+        "a recording of a browser or proxy (HAR)",
+        "give the bodies of its requests, which are JSON texts (postData.text), one on each line",
+    ),
+    _Kind(
+        frozenset({"instruction", "output"}),
+        "instructions and what answers them",
+        "they are texts, not messages: give each pair as a list of messages",
+    ),
+    _Kind(
         frozenset({"uuid", "chat_messages"}),
         "a data export of Claude's apps",
         "give chat_messages as a list of messages, with sender as the role (human is user)",
@@ -108,6 +152,7 @@ _KINDS = (
 )
 DEPTH, ROWS = 8, 100
 """How deep first objects are looked for, and how many."""
+AIDER = "# aider chat started at "
 HARMONY = ("<|start|>", "<|message|>")
 
 
@@ -115,9 +160,15 @@ def told(document: TranscriptFile) -> tuple[str, str] | None:
     """What a file is that is not read, and what to do; None for one that is not known."""
     if all(mark in document.text[:2_000] for mark in HARMONY) and document.value is None:
         return "a text of Harmony's", "give the messages that openai-harmony parses from it"
+    if document.value is None and AIDER in document.text[:2_000]:
+        return "a chat history of Aider's", "it is Markdown: give its messages as a list with role and content"
     first = list(islice(_first(document.rows, DEPTH), ROWS))
     kind = next((kind for kind in _KINDS for row in first if kind.marks <= row.keys() and kind.tells(row)), None)
     return None if kind is None else (kind.what, kind.remedy)
+
+
+def _entry(value: Any) -> dict[str, Any]:
+    return next(iter(objects_in(value)), {})
 
 
 def _first(value: Any, depth: int) -> Iterator[dict[str, Any]]:
