@@ -163,6 +163,18 @@ def test_an_edit_changes_what_was_edited_and_nothing_else() -> None:
     assert "tool_calls" not in edited(wire, text)
 
 
+def test_words_in_a_thread_are_words_and_keep_their_shape() -> None:
+    """They stood in an object, as what no one knows: the user's words were neither kept nor shown as such."""
+    held = {"value": "Never push.", "annotations": [{"start_index": 0, "type": "file_citation"}]}
+    wire = {"object": "thread.message", "role": "user", "content": [{"type": "text", "text": held}]}
+    (part,) = CHAT.decode(wire).parts
+    assert (type(part), part.text) == (Text, "Never push.")
+    assert edited(wire, part) == wire
+    shorter = replace(part, text="Never", edited=True)
+    text = {"value": "Never", "annotations": []}
+    assert edited(wire, shorter) == {**wire, "content": [{"type": "text", "text": text}]}
+
+
 def test_an_older_function_call_can_be_edited_and_removed() -> None:
     wire = {"role": "assistant", "content": "hi", "function_call": {"name": "old", "arguments": "{}"}}
     text, call = CHAT.decode(wire).parts

@@ -142,6 +142,8 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> InnerPart:
     kind = values.block_type(block)
     if kind in TEXT_BLOCKS and isinstance(block.get("text"), str):
         return Text(block["text"], source=block)
+    if kind == "text" and isinstance(held := block.get("text"), dict) and isinstance(held.get("value"), str):
+        return Text(held["value"], source=block)  # of a thread, beside what it quotes
     if kind == "image_url":
         return _decode_image(block, index)
     if kind == "file":
@@ -310,7 +312,9 @@ def _rebuild_block(part: Part) -> Any:
     if part.source is not None and not values.is_touched(part):
         return part.source if isinstance(part.source, dict) else {"type": "text", "text": part.source}
     if isinstance(part, Text) and isinstance(part.source, dict) and "text" in part.source:
-        return {**part.source, "text": part.text}
+        held = part.source["text"]  # what a thread's text quotes stands at places in it
+        text = {**held, "value": part.text, "annotations": []} if isinstance(held, dict) else part.text
+        return {**part.source, "text": text}
     return _build_block(part)
 
 
