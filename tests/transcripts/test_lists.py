@@ -428,6 +428,7 @@ CALLED = [
     {"id": "fco_1", "type": "function_call_output", "call_id": "c1", "output": "sunny"},
     _item(2, "user"),
 ]
+"""Both ends are the user's."""
 OF_THREAD = [
     {
         "id": f"msg_{number}",
@@ -452,3 +453,17 @@ def test_what_openai_lists_is_read_oldest_first(said: list[Any], is_newest_first
     assert [found.messages for found in several([page, page])] == [said, said]
     if said is OF_THREAD:
         assert one(listed).messages == said
+
+
+def test_a_list_that_may_be_in_either_order_is_taken_to_be_in_the_one_that_openai_has_by_itself() -> None:
+    asked = [_item(1, "user"), _item(2, "assistant"), _item(3, "user")]
+    assert one({"object": "list", "data": asked[::-1]}).messages == asked
+    stored = [{"id": f"c-{n}", "role": role, "content": "x"} for n, role in enumerate(("user", "assistant", "user"))]
+    assert one({"object": "list", "data": stored}).messages == stored
+
+
+def test_a_bare_list_is_turned_round_where_all_of_it_says_so() -> None:
+    answered = [*CALLED[:-1], _item(2, "assistant")]
+    assert one(answered[::-1]).messages == answered
+    for unclear in (ITEMS[::-1], CALLED[::-1], answered):
+        assert one(unclear).messages == unclear

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 THREAD = "thread.message"
-_OURS, _THEIRS = ("system", "developer", "user"), "assistant"
+_OURS = ("system", "developer", "user")
+_NEWEST_FIRST = (False, True)
+"""Whether we said the first and the last message."""
 
 
 def is_page(value: Mapping[str, Any]) -> bool:
@@ -20,9 +22,20 @@ def is_page(value: Mapping[str, Any]) -> bool:
 
 
 def in_order(entries: list[Any], *, is_page: bool = False) -> list[Any]:
-    """The entries, oldest first. Outside of a page, only those that say when they were made may stand otherwise."""
-    is_thread = all(isinstance(one, dict) and one.get("object") == THREAD for one in entries)
-    return entries[::-1] if (is_page or is_thread) and _is_newest_first(entries, is_thread) else entries
+    """The entries, oldest first. Outside of a page, only those that plainly stand otherwise are turned round."""
+    objects = [one for one in entries if isinstance(one, dict)]
+    is_thread = len(objects) == len(entries) and all(one.get("object") == THREAD for one in objects)
+    roles = [one["role"] for one in objects if "role" in one]
+    ends = (roles[0] in _OURS, roles[-1] in _OURS) if roles else (True, False)
+    is_newest_first = _by_time(objects) if is_thread else None
+    if is_newest_first is None:
+        is_newest_first = _by_calls(objects)
+        if not (is_page or is_thread):
+            is_newest_first = is_newest_first and ends == _NEWEST_FIRST
+        elif is_newest_first is None:
+            # Where both ends are the user's, the API's own order decides; answers of Chat Completions have another one.
+            is_newest_first = ends == _NEWEST_FIRST or (all(ends) and all("type" in one for one in objects))
+    return entries[::-1] if is_newest_first else entries
 
 
 def missing(page: Mapping[str, Any]) -> tuple[str, ...]:
@@ -32,16 +45,19 @@ def missing(page: Mapping[str, Any]) -> tuple[str, ...]:
     return ("a page of a list that has more (has_more): the messages on its other pages are missing: list all of them",)
 
 
-def _is_newest_first(entries: Sequence[Any], is_thread: bool) -> bool:
-    """By when they were made, by which of a call and its result comes first, or by who begins."""
-    made = [one["created_at"] for one in entries if isinstance(one, dict) and isinstance(one.get("created_at"), int)]
-    if is_thread and len(made) == len(entries) and made[0] != made[-1]:
-        return bool(made[0] > made[-1])
-    begun: set[Any] = set()
+def _by_time(entries: Sequence[Any]) -> bool | None:
+    made = [one["created_at"] for one in entries if isinstance(one.get("created_at"), int)]
+    return bool(made[0] > made[-1]) if len(made) == len(entries) > 0 and made[0] != made[-1] else None
+
+
+def _by_calls(entries: Sequence[Any]) -> bool | None:
+    """By which comes first, calls or their results; None where there are none."""
+    begun: set[str] = set()
+    found: set[bool] = set()
     for one in entries:
-        call = one.get("call_id") if isinstance(one, dict) else None
+        call = one.get("call_id")
         if isinstance(call, str) and call in begun:
-            return str(one.get("type")).endswith("_call")
-        begun.add(call if isinstance(call, str) else None)
-    roles = [one.get("role") for one in entries if isinstance(one, dict) and "role" in one]
-    return bool(roles) and roles[0] == _THEIRS and roles[-1] in _OURS
+            found.add(str(one.get("type")).endswith("_call"))
+        elif isinstance(call, str):
+            begun.add(call)
+    return found == {True} if found else None
