@@ -408,3 +408,28 @@ def test_a_session_of_goose_is_read_with_its_calls_and_results() -> None:
     assert one(rows(header, *GOOSE[:1])).messages == found.messages[:1]
     converse = [{"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "x"}]}}]}]
     assert one(converse).format == "bedrock-converse"
+
+
+def test_a_session_of_copilot_cli_is_read_with_its_calls_and_results() -> None:
+    """Its events were refused as no messages."""
+    call = {"toolCallId": "c1", "name": "ls", "arguments": {"path": "."}, "type": "function"}
+    done = {"toolCallId": "c1", "success": True, "result": {"content": OUTPUT, "detailedContent": "more"}}
+    events = [
+        ("session.start", {"sessionId": "s"}),
+        ("user.message", {"content": "List the files.", "attachments": []}),
+        ("assistant.turn_start", {"turnId": "0"}),
+        ("assistant.message", {"messageId": "m", "content": "I look.", "toolRequests": [call]}),
+        ("tool.execution_start", {"toolCallId": "c1", "toolName": "ls", "arguments": {"path": "."}}),
+        ("assistant.message", {"content": "of a sub-agent", "toolRequests": [], "parentToolCallId": "c1"}),
+        ("tool.execution_complete", done),
+        ("assistant.message", {"content": "There are two.", "toolRequests": [], "reasoningText": "two"}),
+    ]
+    found = one(rows(*({"type": kind, "data": data, "id": "x", "timestamp": "t"} for kind, data in events)))
+    assert found.kind == "copilot-cli"
+    messages = formats.decode(found.messages, formats.get(found.format))
+    assert [(message.role, message.text or message.tool_results[0].text) for message in messages] == SAID
+    assert [(one.id, one.name, one.arguments) for one in messages[1].tool_calls] == [("c1", "ls", '{"path": "."}')]
+    failed = {**done, "success": False, "result": None, "error": {"message": "denied", "code": "x"}}
+    again = [(kind, failed if data is done else data) for kind, data in events]
+    found = one(rows(*({"type": kind, "data": data} for kind, data in again)))
+    assert found.messages[2]["content"] == "denied"

@@ -1,5 +1,5 @@
-"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, goose, Trae Agent, the AI SDK),
-and data sets like ShareGPT's.
+"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, goose, Copilot CLI, Trae
+Agent, the AI SDK), and data sets like ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
 written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages, and
@@ -19,6 +19,7 @@ from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
+from contextfold.transcripts.turns import Turns, as_they_are
 
 DEPTH = 3
 GOOSE_BLOCKS = ("toolRequest", "toolResponse")
@@ -240,6 +241,40 @@ def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": call, "content": content}
 
 
+def _is_copilot_cli(value: Any) -> bool:
+    first = _first(value)
+    return first.get("type") == "session.start" and isinstance(first.get("data"), dict)
+
+
+def _of_copilot_cli(events: list[Any]) -> list[Any]:
+    turns = Turns()
+    for event in objects_in(events):
+        data, kind = event.get("data"), event.get("type")
+        if not isinstance(data, dict) or event.get("agentId") or data.get("parentToolCallId"):  # a sub-agent's
+            continue
+        content = data.get("content")
+        if kind in ("system.message", "user.message") and content:
+            turns.add({"role": kind.removesuffix(".message"), "content": content})
+        elif kind == "assistant.message":
+            calls = [_call_of_copilot(one) for one in objects_in(data.get("toolRequests"))]
+            said = {"role": "assistant", "content": content or None, **({"tool_calls": calls} if calls else {})}
+            if isinstance(thought := data.get("reasoningText"), str) and thought:
+                said["reasoning_content"] = thought
+            if content or calls:
+                turns.add(said, calls=[call["id"] for call in calls])
+        elif kind == "tool.execution_complete":
+            call = data.get("toolCallId")
+            found = data.get("result") or data.get("error")
+            text = found.get("content", found.get("message")) if isinstance(found, dict) else found
+            turns.result(str(call), {"role": "tool", "tool_call_id": call, "content": arguments_text(text or "")})
+    return turns.messages(as_they_are)
+
+
+def _call_of_copilot(call: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})}
+    return {"id": call.get("toolCallId"), "type": "function", "function": function}
+
+
 # ---- data sets ----
 
 
@@ -271,6 +306,7 @@ _KINDS = (
     _Kind("haystack", "anthropic", _is_haystack, _of_haystack),
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
+    _Kind("copilot-cli", "openai-chat", _is_copilot_cli, _of_copilot_cli),
     _Kind("goose", "anthropic", _is_goose, _of_goose),
     _Kind("trae-agent", "openai-chat", _is_trae, _of_trae),
     _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
