@@ -127,6 +127,7 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ([{"id": "m", "message_type": "user_message", "content": "go"}], ["Letta", "role and content"]),
         ({"chunkedPrompt": {"chunks": [{"text": "go", "role": "user"}]}}, ["AI Studio", "parts"]),
         ({"log": {"entries": [{"startedDateTime": "t", "request": {}, "response": {}}]}}, ["HAR", "postData"]),
+        ([{"id": "m", "role": "user", "parts": [{"type": "text", "data": {"text": "go"}}]}], ["Crush", "data"]),
         (b"\n# aider chat started at 2031-01-01 10:00:00\n\n#### do it\n", ["Aider", "Markdown"]),
     ],
 )

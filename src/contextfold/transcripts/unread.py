@@ -105,6 +105,12 @@ _KINDS = (
         lambda row: "action" in row or "observation" in row or row.get("kind") in ("MessageEvent", "SystemPromptEvent"),
     ),
     _Kind(
+        frozenset({"role", "parts"}),
+        "messages of Crush",
+        "give what the data of each part says as a list with role and content",
+        lambda row: isinstance(_entry(row["parts"]).get("data"), dict),
+    ),
+    _Kind(
         frozenset({"parts"}),
         "messages of a user interface (AI SDK, opencode)",
         "give what convertToModelMessages makes of them",
