@@ -1,9 +1,8 @@
-"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, goose, Copilot CLI, Trae
-Agent, the AI SDK), and data sets like ShareGPT's.
+"""Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, the AI SDK), some agents
+(``agents``), and data sets like ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
-written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages, and
-those of goose blocks of its own, which are written as Anthropic's.
+written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages.
 """
 
 from __future__ import annotations
@@ -14,17 +13,14 @@ from typing import Any, NamedTuple
 
 from contextfold import formats
 from contextfold.errors import InputError, reason, shown
-from contextfold.formats.values import arguments_text
+from contextfold.transcripts import agents
+from contextfold.transcripts.agents import first
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile, objects_in
+from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
-from contextfold.transcripts.turns import Turns, as_they_are
 
 DEPTH = 3
-GOOSE_BLOCKS = ("toolRequest", "toolResponse")
-GOOSE_HEADER = {"working_dir", "message_count"}
-"""Keys of the first row of goose's files, which tells of the session."""
 MODELS = ("gpt", "chatgpt", "bing", "bard", "model", "assistant")
 SPEAKERS = {"system": "system", "human": "user", "user": "user", **dict.fromkeys(MODELS, "assistant")}
 """Who speaks in data sets like ShareGPT's, as roles."""
@@ -84,16 +80,12 @@ def _stored(value: Any, begins: Callable[[Any], bool], depth: int) -> list[Any]:
     return [stored for one in inner for stored in _stored(one, begins, depth - 1)]
 
 
-def _first(value: Any) -> dict[str, Any]:
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
-
-
 # ---- pydantic-ai and Haystack: read by themselves ----
 
 
 def _is_pydantic_ai(value: Any) -> bool:
-    message = _first(value)
-    return message.get("kind") in ("request", "response") and "part_kind" in _first(message.get("parts"))
+    message = first(value)
+    return message.get("kind") in ("request", "response") and "part_kind" in first(message.get("parts"))
 
 
 def _of_pydantic_ai(rows: list[Any]) -> list[Any]:
@@ -109,8 +101,8 @@ def _of_pydantic_ai(rows: list[Any]) -> list[Any]:
 
 
 def _is_haystack(value: Any) -> bool:
-    message = _first(value)
-    part = _first(message.get("content"))
+    message = first(value)
+    part = first(message.get("content"))
     return {"role", "meta", "name"} <= message.keys() and bool(part) and "type" not in part
 
 
@@ -129,7 +121,7 @@ def _as_anthropic(objects: list[Any], format: str) -> list[Any]:
 
 def _is_adk(value: Any) -> bool:
     events = value.get("events") if isinstance(value, dict) else None
-    if "author" not in _first(events):
+    if "author" not in first(events):
         return False
     contents = (event.get("content") for event in events or () if isinstance(event, dict))
     return any(isinstance(content, dict) and isinstance(content.get("parts"), list) for content in contents)
@@ -146,7 +138,7 @@ def _of_adk(session: dict[str, Any]) -> list[Any]:
 
 
 def _is_strands(value: Any) -> bool:
-    row = _first(value)
+    row = first(value)
     message = row.get("message")
     return "message_id" in row and isinstance(message, dict) and isinstance(message.get("content"), list)
 
@@ -157,130 +149,12 @@ def _of_strands(rows: list[Any]) -> list[Any]:
     return [row.get("redact_message") or row["message"] for row in ordered]
 
 
-def _is_trae(value: Any) -> bool:
-    asked = _first(value.get("llm_interactions")) if isinstance(value, dict) else {}
-    return {"input_messages", "response"} <= asked.keys()
-
-
-def _of_trae(trajectory: dict[str, Any]) -> list[Any]:
-    # Each request is recorded with what was new in it alone.
-    messages: list[Any] = []
-    for request in objects_in(trajectory["llm_interactions"]):
-        messages += [_trae_said(message) for message in objects_in(request.get("input_messages"))]
-        response = request.get("response")
-        if isinstance(response, dict) and (response.get("content") or response.get("tool_calls")):
-            calls = objects_in(response.get("tool_calls"))
-            messages.append(_trae_answer({"role": "assistant", "content": response.get("content")}, calls))
-    return messages
-
-
-def _trae_said(message: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(result := message.get("tool_result"), dict):
-        text = "\n".join(str(result[key]) for key in ("result", "error") if result.get(key))
-        return {"role": "tool", "tool_call_id": result.get("call_id"), "content": text}
-    said = {"role": message.get("role"), "content": message.get("content")}
-    return _trae_answer(said, objects_in([message.get("tool_call")]))
-
-
-def _trae_answer(said: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-    held = [
-        {
-            "id": call.get("call_id"),
-            "type": "function",
-            "function": {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})},
-        }
-        for call in calls
-    ]
-    return {**said, "tool_calls": held} if held else said
-
-
-def _is_goose(value: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    blocks = (block for row in value for block in _blocks_of(row))
-    return _first(value).keys() >= GOOSE_HEADER or any(block.get("type") in GOOSE_BLOCKS for block in blocks)
-
-
-def _blocks_of(row: Any) -> list[dict[str, Any]]:
-    return objects_in(row.get("content")) if isinstance(row, dict) and "role" in row else []
-
-
-def _of_goose(rows: list[Any]) -> list[Any]:
-    said = [row for row in objects_in(rows) if _blocks_of(row)]
-    messages = [
-        {"role": row["role"], "content": [one for block in _blocks_of(row) for one in _goose_block(block)]}
-        for row in said
-    ]
-    return [message for message in messages if message["content"]]
-
-
-def _goose_block(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """A block as Anthropic has it; none for what only stands in the file, such as that the person was asked."""
-    kind = block.get("type")
-    if kind == "image":
-        source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
-        return [{"type": "image", "source": source}]
-    if kind == "toolRequest":
-        call = block["toolCall"].get("value") or {"name": "tool", "arguments": {"": block["toolCall"].get("error")}}
-        return [{"type": "tool_use", "id": block["id"], "name": call["name"], "input": call.get("arguments") or {}}]
-    if kind == "toolResponse":
-        return [_goose_result(block["id"], block["toolResult"])]
-    if kind == "text":
-        return [{"type": "text", "text": block.get("text")}]
-    return [block] if kind == "thinking" else []
-
-
-def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
-    found = result.get("value")
-    if found is None:
-        return {"type": "tool_result", "tool_use_id": call, "content": str(result.get("error")), "is_error": True}
-    given = objects_in(found["content"] if isinstance(found, dict) else found)
-    # What a tool shows to the person alone says so.
-    seen = [one for one in given if "assistant" in ((one.get("annotations") or {}).get("audience") or ["assistant"])]
-    content = [said for one in seen for said in _goose_block({"type": one.get("type"), **one})]
-    return {"type": "tool_result", "tool_use_id": call, "content": content}
-
-
-def _is_copilot_cli(value: Any) -> bool:
-    first = _first(value)
-    return first.get("type") == "session.start" and isinstance(first.get("data"), dict)
-
-
-def _of_copilot_cli(events: list[Any]) -> list[Any]:
-    turns = Turns()
-    for event in objects_in(events):
-        data, kind = event.get("data"), event.get("type")
-        if not isinstance(data, dict) or event.get("agentId") or data.get("parentToolCallId"):  # a sub-agent's
-            continue
-        content = data.get("content")
-        if kind in ("system.message", "user.message") and content:
-            turns.add({"role": kind.removesuffix(".message"), "content": content})
-        elif kind == "assistant.message":
-            calls = [_call_of_copilot(one) for one in objects_in(data.get("toolRequests"))]
-            said = {"role": "assistant", "content": content or None, **({"tool_calls": calls} if calls else {})}
-            if isinstance(thought := data.get("reasoningText"), str) and thought:
-                said["reasoning_content"] = thought
-            if content or calls:
-                turns.add(said, calls=[call["id"] for call in calls])
-        elif kind == "tool.execution_complete":
-            call = data.get("toolCallId")
-            found = data.get("result") or data.get("error")
-            text = found.get("content", found.get("message")) if isinstance(found, dict) else found
-            turns.result(str(call), {"role": "tool", "tool_call_id": call, "content": arguments_text(text or "")})
-    return turns.messages(as_they_are)
-
-
-def _call_of_copilot(call: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})}
-    return {"id": call.get("toolCallId"), "type": "function", "function": function}
-
-
 # ---- data sets ----
 
 
 def are_turns(value: Any) -> bool:
     """Whether this is a list of turns as data sets like ShareGPT's have them: ``from`` and ``value``."""
-    return {"from", "value"} <= _first(value).keys()
+    return {"from", "value"} <= first(value).keys()
 
 
 def of_turns(turns: list[Any]) -> list[Any]:
@@ -306,9 +180,9 @@ _KINDS = (
     _Kind("haystack", "anthropic", _is_haystack, _of_haystack),
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
-    _Kind("copilot-cli", "openai-chat", _is_copilot_cli, _of_copilot_cli),
-    _Kind("goose", "anthropic", _is_goose, _of_goose),
-    _Kind("trae-agent", "openai-chat", _is_trae, _of_trae),
+    _Kind("copilot-cli", "openai-chat", agents.is_copilot_cli, agents.of_copilot_cli),
+    _Kind("goose", "anthropic", agents.is_goose, agents.of_goose),
+    _Kind("trae-agent", "openai-chat", agents.is_trae, agents.of_trae),
     _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
     _Kind("sharegpt", "openai-chat", _is_sharegpt, _of_sharegpt),
 )

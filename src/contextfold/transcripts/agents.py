@@ -1,0 +1,150 @@
+"""Conversations as some agents store them, in rows of their own: Trae Agent, goose, Copilot CLI.
+
+What belongs here: what tells such a file, and its rows as messages; goose's blocks as Anthropic's, the others' as Chat
+Completions has them. What does not: finding them in a document, and what is said where they cannot be read
+(``frameworks``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextfold.formats.values import arguments_text
+from contextfold.transcripts.document import objects_in
+from contextfold.transcripts.turns import Turns, as_they_are
+
+GOOSE_BLOCKS = ("toolRequest", "toolResponse")
+GOOSE_HEADER = {"working_dir", "message_count"}
+"""Keys of the first row of goose's files, which tells of the session."""
+
+
+def first(value: Any) -> dict[str, Any]:
+    """The first entry of a list, where it is an object; else none."""
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+
+
+# ---- Trae Agent ----
+
+
+def is_trae(value: Any) -> bool:
+    asked = first(value.get("llm_interactions")) if isinstance(value, dict) else {}
+    return {"input_messages", "response"} <= asked.keys()
+
+
+def of_trae(trajectory: dict[str, Any]) -> list[Any]:
+    # Each request is recorded with what was new in it alone.
+    messages: list[Any] = []
+    for request in objects_in(trajectory["llm_interactions"]):
+        messages += [_trae_said(message) for message in objects_in(request.get("input_messages"))]
+        response = request.get("response")
+        if isinstance(response, dict) and (response.get("content") or response.get("tool_calls")):
+            calls = objects_in(response.get("tool_calls"))
+            messages.append(_trae_answer({"role": "assistant", "content": response.get("content")}, calls))
+    return messages
+
+
+def _trae_said(message: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(result := message.get("tool_result"), dict):
+        text = "\n".join(str(result[key]) for key in ("result", "error") if result.get(key))
+        return {"role": "tool", "tool_call_id": result.get("call_id"), "content": text}
+    said = {"role": message.get("role"), "content": message.get("content")}
+    return _trae_answer(said, objects_in([message.get("tool_call")]))
+
+
+def _trae_answer(said: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
+    held = [
+        {
+            "id": call.get("call_id"),
+            "type": "function",
+            "function": {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})},
+        }
+        for call in calls
+    ]
+    return {**said, "tool_calls": held} if held else said
+
+
+# ---- goose ----
+
+
+def is_goose(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    blocks = (block for row in value for block in _blocks_of(row))
+    return first(value).keys() >= GOOSE_HEADER or any(block.get("type") in GOOSE_BLOCKS for block in blocks)
+
+
+def _blocks_of(row: Any) -> list[dict[str, Any]]:
+    return objects_in(row.get("content")) if isinstance(row, dict) and "role" in row else []
+
+
+def of_goose(rows: list[Any]) -> list[Any]:
+    said = [row for row in objects_in(rows) if _blocks_of(row)]
+    messages = [
+        {"role": row["role"], "content": [one for block in _blocks_of(row) for one in _goose_block(block)]}
+        for row in said
+    ]
+    return [message for message in messages if message["content"]]
+
+
+def _goose_block(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """A block as Anthropic has it; none for what only stands in the file, such as that the person was asked."""
+    kind = block.get("type")
+    if kind == "image":
+        source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
+        return [{"type": "image", "source": source}]
+    if kind == "toolRequest":
+        call = block["toolCall"].get("value") or {"name": "tool", "arguments": {"": block["toolCall"].get("error")}}
+        return [{"type": "tool_use", "id": block["id"], "name": call["name"], "input": call.get("arguments") or {}}]
+    if kind == "toolResponse":
+        return [_goose_result(block["id"], block["toolResult"])]
+    if kind == "text":
+        return [{"type": "text", "text": block.get("text")}]
+    return [block] if kind == "thinking" else []
+
+
+def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
+    found = result.get("value")
+    if found is None:
+        return {"type": "tool_result", "tool_use_id": call, "content": str(result.get("error")), "is_error": True}
+    given = objects_in(found["content"] if isinstance(found, dict) else found)
+    # What a tool shows to the person alone says so.
+    seen = [one for one in given if "assistant" in ((one.get("annotations") or {}).get("audience") or ["assistant"])]
+    content = [said for one in seen for said in _goose_block({"type": one.get("type"), **one})]
+    return {"type": "tool_result", "tool_use_id": call, "content": content}
+
+
+# ---- Copilot CLI ----
+
+
+def is_copilot_cli(value: Any) -> bool:
+    begin = first(value)
+    return begin.get("type") == "session.start" and isinstance(begin.get("data"), dict)
+
+
+def of_copilot_cli(events: list[Any]) -> list[Any]:
+    turns = Turns()
+    for event in objects_in(events):
+        data, kind = event.get("data"), event.get("type")
+        if not isinstance(data, dict) or event.get("agentId") or data.get("parentToolCallId"):  # a sub-agent's
+            continue
+        content = data.get("content")
+        if kind in ("system.message", "user.message") and content:
+            turns.add({"role": kind.removesuffix(".message"), "content": content})
+        elif kind == "assistant.message":
+            calls = [_call_of_copilot(one) for one in objects_in(data.get("toolRequests"))]
+            said = {"role": "assistant", "content": content or None, **({"tool_calls": calls} if calls else {})}
+            if isinstance(thought := data.get("reasoningText"), str) and thought:
+                said["reasoning_content"] = thought
+            if content or calls:
+                turns.add(said, calls=[call["id"] for call in calls])
+        elif kind == "tool.execution_complete":
+            call = data.get("toolCallId")
+            found = data.get("result") or data.get("error")
+            text = found.get("content", found.get("message")) if isinstance(found, dict) else found
+            turns.result(str(call), {"role": "tool", "tool_call_id": call, "content": arguments_text(text or "")})
+    return turns.messages(as_they_are)
+
+
+def _call_of_copilot(call: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})}
+    return {"id": call.get("toolCallId"), "type": "function", "function": function}
