@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -196,6 +197,22 @@ def test_a_call_that_waits_for_an_approval_survives_a_summary(backend: Filesyste
     assert done[-1].content == "[done]"
     assert backend.download_files(["/a.txt"])[0].content == b"hello"
     assert not any(problems_of(sent) for sent in main.sent)
+
+
+@pytest.mark.parametrize("writer", [DeepAgentsMiddleware, SummarizationMiddleware])
+def test_a_thread_that_came_as_json_has_its_summary(backend: FilesystemBackend, writer: type[Any]) -> None:
+    """A client of an Agent Server states a thread as JSON, and only the messages have a reducer that reads it."""
+    first = deep_agent(ScriptedModel(), backend, writer(summarizer(), backend=backend, **SIZES))
+    ask(first, questions(20))
+    values = first.get_state(THREAD).values
+    sent = json.loads(json.dumps(values, default=lambda message: message.model_dump(mode="json")))
+    assert isinstance(sent[EVENT]["summary_message"], dict)
+    main, scribe = ScriptedModel(), summarizer()
+    agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))
+    agent.invoke(Command(update=sent), THREAD)
+    ask(agent, [HumanMessage("[q]", id="q")])
+    assert scribe.sent == []
+    assert all("SUMMARYTOKEN" in said(view) and "[h0]" not in said(view) for view in main.sent)
 
 
 # ---- subclasses and names ----

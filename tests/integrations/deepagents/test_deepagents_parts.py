@@ -78,7 +78,17 @@ def test_a_quoted_message_keeps_its_pictures() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [3, {}, {"cutoff_index": "5"}, {"cutoff_index": -1}, {"cutoff_index": 2, "summary_message": "text"}]
+    "value",
+    [
+        3,
+        {},
+        {"cutoff_index": "5"},
+        {"cutoff_index": -1},
+        *(
+            {"cutoff_index": 2, "summary_message": message}
+            for message in ("text", {"text": "P"}, {"role": [], "content": ""})
+        ),
+    ],
 )
 def test_an_event_that_is_none_is_left_aside(value: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("WARNING"):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, NotRequired, TypeGuard
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, convert_to_messages
 
 from contextfold.integrations.langchain.state import latest
 from contextfold.observe import logger
@@ -106,7 +106,7 @@ class SummarizationEvent:
         if value is None:
             return None
         cutoff = value.get("cutoff_index") if isinstance(value, Mapping) else None
-        summary = value.get("summary_message") if isinstance(value, Mapping) else None
+        summary = _as_message(value.get("summary_message")) if isinstance(value, Mapping) else None
         if not _is_index(cutoff) or not isinstance(summary, HumanMessage):
             logger.warning("the state's %s is not one, and is left aside: the whole history is sent", EVENT)
             return None
@@ -153,6 +153,16 @@ class RememberedEvent:
         if self.shortened_until != before.shortened_until:
             update[SHORTENED_UNTIL] = self.shortened_until
         return update
+
+
+def _as_message(value: Any) -> Any:
+    """A message that came as JSON, as clients of an Agent Server state it: no reducer reads it under this key."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return convert_to_messages([dict(value)])[0]
+    except (ValueError, TypeError, NotImplementedError):
+        return None
 
 
 def _is_index(value: Any) -> TypeGuard[int]:
