@@ -13,6 +13,7 @@ import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend
 from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
+from deepagents.middleware.summarization import SummarizationToolMiddleware as DeepAgentsTool
 from deepagents_scripted import ScriptedModel, deep_agent, problems_of, prompts, questions, said, summarizer
 from langchain.agents.middleware import AgentState
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
@@ -29,6 +30,8 @@ from contextfold.integrations.deepagents import (
 from contextfold.integrations.deepagents.state import EVENT, SummarizationEvent
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
+THEIRS = (DeepAgentsMiddleware, DeepAgentsTool)
+OURS = (SummarizationMiddleware, SummarizationToolMiddleware)
 SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 6)}
 
 
@@ -262,10 +265,55 @@ def test_a_subclass_may_add_to_our_summary(backend: FilesystemBackend) -> None:
     assert all(f"[h{turn}]" in prompts(scribe) for turn in range(16))
 
 
-def test_what_a_subclass_overrides_in_vain_is_said(backend: FilesystemBackend) -> None:
-    own = type("Own", (SummarizationMiddleware,), {"_offload_to_backend": lambda self, *arguments: None})
-    with pytest.warns(UserWarning, match=r"Own overrides _offload_to_backend: contextfold does not call"):
+@pytest.mark.parametrize("method", ["_offload_to_backend", "_count_tokens", "_get_history_path", "_truncate_args"])
+def test_what_a_subclass_overrides_in_vain_is_said(backend: FilesystemBackend, method: str) -> None:
+    """Any private method of deepagents' class, and of its tool's."""
+    own = type("Own", (SummarizationMiddleware,), {method: lambda self, *arguments: None})
+    with pytest.warns(UserWarning, match=f"Own overrides {method}: contextfold does not call"):
         own(summarizer(), backend=backend)
+    tool = type("Tool", (SummarizationToolMiddleware,), {"_compact_error": lambda self, *arguments: None})
+    with pytest.warns(UserWarning, match="Tool overrides _compact_error: contextfold does not call"):
+        tool(SummarizationMiddleware(summarizer(), backend=backend))
+
+
+@pytest.mark.parametrize("classes", [THEIRS, OURS], ids=["deepagents", "contextfold"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_subclass_of_the_tool_overrides_decides(
+    backend: FilesystemBackend, classes: tuple[Any, Any], is_async: bool
+) -> None:
+    """A person's own command compacts at once, inside of what a program puts around it."""
+    around: list[str] = []
+    middleware, tool = classes
+
+    class Forced(tool):  # type: ignore[misc]
+        def _is_eligible_for_compaction(self, messages: list[AnyMessage]) -> bool:
+            return len(messages) > 3
+
+    class Wrapped(Forced):
+        def _run_compact(self, runtime: Any) -> Any:
+            around.append("sync")
+            return super()._run_compact(runtime)
+
+        async def _arun_compact(self, runtime: Any) -> Any:
+            around.append("async")
+            return await super()._arun_compact(runtime)
+
+        def _create_compact_tool(self) -> Any:
+            return super()._create_compact_tool().model_copy(update={"description": "Said by the program."})
+
+    assert Wrapped(middleware(summarizer(), backend=backend)).tools[0].description == "Said by the program."
+    for own, seen in ((Forced, []), (Wrapped, ["async" if is_async else "sync"])):
+        calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
+        main = ScriptedModel(script=lambda _, number, calls=calls: "ok" if number else AIMessage("", tool_calls=calls))
+        made = middleware(summarizer(), backend=backend, trigger=("messages", 900), keep=("messages", 4))
+        agent = deep_agent(main, backend, made, own(made))
+        given = {"messages": [*questions(8), HumanMessage("[q]", id="q")]}
+        if is_async:
+            anyio.run(agent.ainvoke, given, THREAD)
+        else:
+            agent.invoke(given, THREAD)
+        assert "SUMMARYTOKEN" in said(main.sent[-1])
+        assert around == seen
 
 
 class Counted(AgentState[Any]):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,15 +42,6 @@ DEEPAGENTS_DEFAULT_SUMMARY_PROMPT = deepagents_summarization.DEEPAGENTS_DEFAULT_
 REMOVED = "history_path_prefix"
 ASKED = ("_should_summarize", "_determine_cutoff_index", "_create_summary", "_acreate_summary")
 """Private methods of deepagents' class that decide here as they do there, where a subclass overrides them."""
-IGNORED = (
-    "_partition_messages",
-    "_build_new_messages_with_path",
-    "_get_effective_messages",
-    "_truncate_args",
-    "_offload_to_backend",
-    "_aoffload_to_backend",
-)
-"""Those for which there is no place here."""
 TOO_LONG = ("prompt_too_long", "rate_limit_too_small", "output_budget")
 """Kinds of refusals that a smaller request answers."""
 
@@ -130,6 +121,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         self._lc_helper = helper  # what deepagents' attributes and methods go by
         arguments = Arguments.of(truncate_args_settings)
         self.passes = Passes(self._as_overridden(helper), arguments, artifacts_root(backend))
+        warn_of_ignored(self, SummarizationMiddleware, deepagents_summarization.SummarizationMiddleware, ASKED)
 
     @property
     def excluded_as(self) -> type[Any]:
@@ -166,14 +158,6 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         """A helper that asks the methods of a subclass, as deepagents' class does; the same one if it has none."""
         own = SummarizationMiddleware
         names = [name for name in ASKED if is_overridden(self, own, name)]
-        ignored = [name for name in IGNORED if is_overridden(self, own, name)]
-        if ignored:
-            warnings.warn(
-                f"{type(self).__name__} overrides {', '.join(ignored)}: contextfold does not call them. It asks "
-                f"{', '.join(ASKED)}.",
-                UserWarning,
-                stacklevel=3,
-            )
         if not names:
             return helper
         asking = copy.copy(helper)
@@ -212,6 +196,20 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         if smaller.tokens >= turn.tokens:
             raise _exhausted(f"{turn.tokens:,} tokens", turn) from refusal.error
         return smaller
+
+
+def warn_of_ignored(middleware: Any, own: type, theirs: type, asked: Sequence[str]) -> None:
+    """Say which private methods of deepagents' class a subclass of ours overrides in vain."""
+    private = (name for name in vars(theirs) if name.startswith("_") and not name.startswith("__"))
+    methods = (name for name in private if name not in asked and callable(getattr(theirs, name)))
+    ignored = [name for name in methods if is_overridden(middleware, own, name)]
+    if ignored:
+        warnings.warn(
+            f"{type(middleware).__name__} overrides {', '.join(ignored)}: contextfold does not call them. It asks "
+            f"{', '.join(asked)}.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, slots=True)

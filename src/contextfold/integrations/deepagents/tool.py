@@ -5,18 +5,20 @@ What belongs here: the tool, when it may be used, and its answers. What does not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from deepagents.middleware import summarization as deepagents_summarization
 from langchain.tools import ToolRuntime
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.deepagents.state import SummarizationState
-from contextfold.integrations.deepagents.summarization import SummarizationMiddleware
+from contextfold.integrations.deepagents.summarization import SummarizationMiddleware, warn_of_ignored
 from contextfold.integrations.langchain.folding import DueFold
+from contextfold.integrations.langchain.overriding import is_overridden
 from contextfold.integrations.langchain.tool import NAME
 from contextfold.ports import run
 
@@ -28,6 +30,12 @@ DESCRIPTION = (
 TOO_EARLY = "Nothing to compact yet: the conversation is within the token budget."
 ALL_KEPT = "Nothing to compact yet: all of the conversation is recent enough to stay as it is."
 NO_SUMMARY = "Compaction failed: no usable summary could be had. Nothing was summarized or removed."
+
+GATE = ("_is_eligible_for_compaction", "_is_compaction_clause_met", "_compact_threshold")
+ASKED = ("_run_compact", "_arun_compact", *GATE, "_create_compact_tool")
+"""Private methods of deepagents' class that decide here as they do there, where a subclass overrides them."""
+
+Gate = Callable[[list[AnyMessage]], bool]
 
 
 class SummarizationToolMiddleware(deepagents_summarization.SummarizationToolMiddleware):
@@ -49,24 +57,46 @@ class SummarizationToolMiddleware(deepagents_summarization.SummarizationToolMidd
                 "SummarizationMiddleware of contextfold.integrations.deepagents"
             )
         super().__init__(summarization, system_prompt=system_prompt)
-        self.tools: list[BaseTool] = [self._tool(summarization)]
+        warn_of_ignored(self, SummarizationToolMiddleware, deepagents_summarization.SummarizationToolMiddleware, ASKED)
 
-    def _tool(self, summarization: SummarizationMiddleware) -> BaseTool:
+    def _create_compact_tool(self) -> BaseTool:
+        summarization: SummarizationMiddleware = self._summarization  # type: ignore[assignment]  # see __init__
+
         def compact(runtime: ToolRuntime) -> Command[Any]:
-            return run(compacted(summarization, runtime, summarization.files_blocking()))
+            if self._overrides("_run_compact"):
+                return self._run_compact(runtime)
+            return run(compacted(summarization, runtime, summarization.files_blocking(), self._gate()))
 
         async def acompact(runtime: ToolRuntime) -> Command[Any]:
-            return await compacted(summarization, runtime, summarization.files_suspending())
+            if self._overrides("_arun_compact"):
+                return await self._arun_compact(runtime)
+            return await compacted(summarization, runtime, summarization.files_suspending(), self._gate())
 
         return StructuredTool.from_function(name=NAME, description=DESCRIPTION, func=compact, coroutine=acompact)
 
+    def _overrides(self, *names: str) -> bool:
+        return is_overridden(self, SummarizationToolMiddleware, *names)
 
-async def compacted(summarization: SummarizationMiddleware, runtime: ToolRuntime, files: Files) -> Command[Any]:
-    """The update of the state that a call of the tool makes: a new summary, or only the answer."""
+    def _gate(self) -> Gate | None:
+        """What a subclass says about when the tool may be used; None if it says nothing."""
+        return self._is_eligible_for_compaction if self._overrides(*GATE) else None
+
+
+async def compacted(
+    summarization: SummarizationMiddleware, runtime: ToolRuntime, files: Files, gate: Gate | None = None
+) -> Command[Any]:
+    """The update of the state that a call of the tool makes: a new summary, or only the answer.
+
+    ``gate``: says of a view whether it may be summarized; None: from half of the trigger on.
+    """
     passes, call = summarization.passes, runtime.tool_call_id or ""
     messages = runtime.state.get("messages") or []
     turn = await files.ports.compute(passes.begin, runtime.state, messages, None)
-    if not passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.sending):
+    if gate is not None:
+        may = await files.ports.call(gate, turn.view.messages)
+    else:
+        may = passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.sending)
+    if not may:
         return _answer(call, TOO_EARLY)
     due = DueFold("manual")
     folded = await passes.folded(turn, due, files)
