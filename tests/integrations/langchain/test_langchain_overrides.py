@@ -103,6 +103,31 @@ def test_one_overridden_writer_serves_both_colors(method: str, is_async: bool) -
     assert "mine, 40 read" in after[0].content
 
 
+@pytest.mark.skipif(not hasattr(LangChains(writer()), "_summary_model"), reason="newer than this release's class")
+@both
+@colors
+@pytest.mark.parametrize(
+    "bound", [lambda m: m, lambda m: m.with_retry(), lambda m: m.with_retry().with_config(tags=["t"])]
+)
+def test_a_subclass_may_have_another_model_write(base: type[Any], is_async: bool, bound: Callable[[Any], Any]) -> None:
+    """A cheaper one, or one with retries or tags of its own; its window is the size of a request."""
+    main, cheap = (
+        writer("From the model of the agent."),
+        writer("From the cheap model.", profile={"max_input_tokens": 90_000}),
+    )
+
+    class Own(base):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self._summary_model = bound(cheap)
+
+    kept = before(Own(main, trigger=("messages", 10), keep=("messages", 4)), talk(60), is_async)
+    assert kept is not None
+    assert "From the cheap model." in str(kept[0].content)
+    assert main.sent == []
+    assert len(cheap.sent) == 1
+
+
 def test_a_subclass_that_adds_to_the_summary_may_call_ours() -> None:
     """``super()._create_summary`` reads everything, in chunks, and answers with prose."""
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.runnables.base import RunnableBindingBase
+
 from contextfold.errors import held, plain_integer
 from contextfold.window import LARGE_BETA, LARGE_WINDOW, resolve
 
@@ -48,6 +50,13 @@ def profile_window(model: Any) -> int | None:
     headers = held(model, "default_headers")
     asked = (held(model, "betas"), headers.get("anthropic-beta") if isinstance(headers, Mapping) else None)
     return max(limit, LARGE_WINDOW) if LARGE_BETA in str(asked) else limit
+
+
+def unbound(model: Any) -> Any:
+    """The chat model inside of what ``with_retry`` and ``with_config`` make of one."""
+    while isinstance(model, RunnableBindingBase):
+        model = model.bound
+    return model
 
 
 def provider_of(model: Any) -> str | None:

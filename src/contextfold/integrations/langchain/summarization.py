@@ -35,7 +35,7 @@ from contextfold.integrations.langchain.counting import Measure, estimated, lang
 from contextfold.integrations.langchain.evicted import LeftMessages
 from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding, SummarizerFailed
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
-from contextfold.integrations.langchain.models import profile_window, window_of
+from contextfold.integrations.langchain.models import profile_window, unbound, window_of
 from contextfold.integrations.langchain.overriding import (
     BUILD,
     DUE,
@@ -148,6 +148,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if not known:
             self.trigger = trigger
         self._writer, self.summarizer = writers(self.model, summarizer)
+        self._placed_by_langchain = getattr(self, "_summary_model", None)
         is_default = token_counter is count_tokens_approximately
         if is_default:
             self.token_counter = langchain_counter(self.model) if counting == "langchain" else estimated
@@ -370,7 +371,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """How to fold, by the attributes as they are now."""
         return Folding(
             keep=parse_size(whole(self.keep, floor)),
-            writer=self._writer,
+            writer=self._asked_model,
             reader=self.summarizer,
             prompt=as_template(self.summary_prompt),
             chunk_tokens=self._chunk_tokens(),
@@ -383,9 +384,15 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             is_news=self._is_news,
         )
 
+    @property
+    def _asked_model(self) -> Any:
+        """The chat model that writes. Subclasses put another one into the attribute that LangChain's class asks."""
+        placed = getattr(self, "_summary_model", None)
+        return self._writer if placed is None or placed is self._placed_by_langchain else placed
+
     def _chunk_tokens(self) -> int | None:
         """How much of the conversation one request takes; None: all of it."""
-        chosen, window = self.trim_tokens_to_summarize, profile_window(self._writer)
+        chosen, window = self.trim_tokens_to_summarize, profile_window(unbound(self._asked_model))
         return chosen if window is None or not isinstance(chosen, _Unchosen) else max(chosen, window // 2)
 
     def _is_news(self) -> bool:
