@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,11 +18,13 @@ import pytest
 from emulator import Answer, Fault, ProviderServer, ToolCall
 
 import building
+import contextfold
 from contextfold import Compactor, formats
 from contextfold.errors import InputError, RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import litellm as over_litellm
 from contextfold.integrations import openai as over_openai
+from contextfold.integrations import wrapping
 from contextfold.integrations.wrapping import endpoint_of, is_async
 
 anthropic = pytest.importorskip("anthropic")
@@ -810,3 +813,36 @@ def test_calls_whose_thinking_was_summarized_go_on_without(server: ProviderServe
     assert server.requests[-1].body["thinking"] == {"type": "disabled"}
     assert "context_management" not in server.requests[-1].body
     assert all(request.error is None for request in server.requests)
+
+
+# ---- what a type checker says ----
+
+TYPED = """
+from typing import Any, AsyncIterator, Iterator, Literal, overload
+
+from contextfold import Compactor
+from contextfold.integrations.openai import with_compaction
+
+@overload
+def create(*, messages: list[Any], stream: Literal[False] = False) -> str: ...
+@overload
+def create(*, messages: list[Any], stream: Literal[True]) -> Iterator[str]: ...
+def create(*, messages: list[Any], stream: bool = False) -> str | Iterator[str]: return ""
+
+wrapped = with_compaction(create, Compactor())
+answer: str = wrapped(messages=[])
+chunks: Iterator[str] = wrapped(messages=[], stream=True)
+record: str = wrapped(messages=[], streem=True)  # an error
+"""
+
+
+def test_to_a_type_checker_a_wrapped_method_has_every_overload_of_its_own(tmp_path, monkeypatch):
+    """``stream=True`` answers with another type: in a strict program it was a call that no one may make."""
+    checker = pytest.importorskip("mypy.api")
+    monkeypatch.setenv("MYPYPATH", str(Path(contextfold.__file__).parents[1]))
+    (tmp_path / "program.py").write_text(TYPED)
+    read = [str(tmp_path / "program.py"), wrapping.__file__, over_openai.__file__]  # and nothing that these import
+    options = ["--strict", "--follow-imports=skip", "--cache-dir", str(tmp_path), "--config-file", ""]
+    said, failed, _ = checker.run([*options, *read])
+    lines = {line.split(":")[1] for line in said.splitlines() if "program.py" in line and ": error:" in line}
+    assert (lines, failed) == ({"16"}, ""), said

@@ -10,20 +10,17 @@ What belongs here: the names of arguments. What does not: all else (``wrapping``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError
-from contextfold.integrations.wrapping import Dialect, WithCompaction, stands_for
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, stands_for
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 __all__ = ["with_compaction"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 MESSAGES = Dialect(format="anthropic", messages="messages", system="system", answer_limits=("max_tokens",))
 IN_A_THREAD = replace(MESSAGES, elsewhere=("thread",))
@@ -31,13 +28,13 @@ IN_A_THREAD = replace(MESSAGES, elsewhere=("thread",))
 
 
 def with_compaction(
-    method: Callable[P, R],
+    method: Method,
     compactor: Compactor,
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
     drop_block: bool = False,
-) -> WithCompaction[P, R]:
+) -> WithCompaction[Method]:
     """The same method, for one conversation, that never ends in "prompt is too long".
 
     Args:

@@ -14,31 +14,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import reading
 from contextfold.integrations.streams import OpenedStream
-from contextfold.integrations.wrapping import Dialect, WithCompaction, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 __all__ = ["with_compaction"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 CONVERSE = Dialect(format="bedrock-converse", messages="messages", system="system", answer_limits=("max_tokens",))
 
 
 def with_compaction(
-    method: Callable[P, R],
+    method: Method,
     compactor: Compactor,
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
-) -> WithCompaction[P, R]:
+) -> WithCompaction[Method]:
     """The same method, for one conversation, that never ends in "Input is too long for requested model".
 
     Args:
@@ -58,12 +55,12 @@ def with_compaction(
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
 
 
-class _Conversation(WithCompaction[P, R]):
+class _Conversation(WithCompaction[Method]):
     """``WithCompaction`` whose streams come inside a dictionary, as boto3's do."""
 
     def __init__(
         self,
-        method: Callable[P, R],
+        method: Method,
         compactor: Compactor,
         *,
         previous: Compaction | None,
@@ -78,7 +75,7 @@ class _Conversation(WithCompaction[P, R]):
             calibration=calibration,
         )
 
-    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+    def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         if args:
             raise InputError("give all arguments by name, as boto3 takes them")
         with reading("the arguments"):
@@ -86,7 +83,7 @@ class _Conversation(WithCompaction[P, R]):
         answer: Any = self.send(flat)
         if type(answer) is OpenedStream:  # it poses as the stream that it gives
             answer = {**answer.response, "stream": answer}
-        return answer  # type: ignore[no-any-return]
+        return answer
 
 
 class _Method:

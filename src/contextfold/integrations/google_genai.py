@@ -184,7 +184,7 @@ def declared(tools: Any) -> list[Any] | None:
     return [shapes.plain(tool) if shapes.is_object(tool) else tool for tool in tools]
 
 
-class _Conversation(WithCompaction[Any, Any]):
+class _Conversation(WithCompaction[Any]):
     """The state of one conversation, and ``models``: a copy of the SDK's whose requests go through it."""
 
     def __init__(

@@ -15,20 +15,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled
-from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, is_async, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 __all__ = ["with_compaction"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 COMPLETION = Dialect(
     format="openai-chat", messages="messages", system=None, answer_limits=("max_tokens", "max_completion_tokens")
@@ -39,12 +36,12 @@ BY_PLACE = ("model", "messages")
 
 
 def with_compaction(
-    method: Callable[P, R],
+    method: Method,
     compactor: Compactor,
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
-) -> WithCompaction[P, R]:
+) -> WithCompaction[Method]:
     """The same function, for one conversation, that never ends in ``ContextWindowExceededError``.
 
     Args:
@@ -65,12 +62,12 @@ def with_compaction(
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
 
 
-class _Conversation(WithCompaction[P, R]):
+class _Conversation(WithCompaction[Method]):
     """``WithCompaction`` that takes the model and the messages by place, too."""
 
     def __init__(
         self,
-        method: Callable[P, R],
+        method: Method,
         compactor: Compactor,
         *,
         previous: Compaction | None,
@@ -87,7 +84,7 @@ class _Conversation(WithCompaction[P, R]):
             adjust=_as_written,
         )
 
-    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+    def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         free = [name for name in BY_PLACE if name not in self._given]
         by_place = dict(zip(free, args, strict=False))
         if len(args) > len(by_place):
@@ -95,8 +92,7 @@ class _Conversation(WithCompaction[P, R]):
         given: dict[str, Any] = {**self._given, **by_place, **arguments}
         if (thinking := _thinking(given)) is not None:
             given["thinking"] = thinking
-        answer: Any = self.asend(given) if is_async(self._method) else self.send(given)
-        return answer  # type: ignore[no-any-return]
+        return self.asend(given) if is_async(self._method) else self.send(given)
 
 
 class _Unchanged(dict[str, Any]):

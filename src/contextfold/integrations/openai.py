@@ -10,20 +10,17 @@ What belongs here: the names of arguments. What does not: all else (``wrapping``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.formats.openai_responses import is_reference
-from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 __all__ = ["with_compaction"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 CHAT = Dialect(
     format="openai-chat",
@@ -43,12 +40,12 @@ BY_REFERENCE = replace(RESPONSES, elsewhere=("input",))
 
 
 def with_compaction(
-    method: Callable[P, R],
+    method: Method,
     compactor: Compactor,
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
-) -> WithCompaction[P, R]:
+) -> WithCompaction[Method]:
     """The same method, for one conversation, that never ends in "prompt too long".
 
     Args:

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
 from contextfold.calls.thinking import shorter_thinking, thinking_beside, with_thinking_set
@@ -27,8 +27,7 @@ from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Dialect:
     the provider counts what was answered so far among what is read."""
 
 
-class WithCompaction(Generic[P, R]):
+class WithCompaction(Generic[Method]):
     """Call it as the method that it stands for. It belongs to one conversation: pass the full history every time.
 
     ``compaction`` is the record in force and ``calibration`` what usage taught: store both with the conversation, and
@@ -59,7 +58,7 @@ class WithCompaction(Generic[P, R]):
 
     def __init__(
         self,
-        method: Callable[P, R],
+        method: Callable[..., Any],
         compactor: Compactor,
         dialect: Callable[[Mapping[str, Any]], Dialect],
         *,
@@ -81,18 +80,23 @@ class WithCompaction(Generic[P, R]):
         self._makes_managers = makes_managers(method)
         self._is_raw = is_raw(method)
 
-    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+    if TYPE_CHECKING:
+        __call__: Method
+        """To a type checker it is the method with all its overloads: what ``stream=True`` answers is another type."""
+    else:
+
+        def __call__(self, *args, **arguments):
+            return self.called(args, arguments)
+
+    def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         if args:
             raise InputError("give all arguments by name: by its name it is told which one is the conversation")
         given = {**self._given, **arguments}
-        answer: Any
         if not is_async(self._method):
-            answer = Manager(self, given) if self._makes_managers else self.send(given)
-        elif self._makes_managers or (self._is_raw and not inspect.iscoroutinefunction(self._method)):
-            answer = AsyncManager(self, given)
-        else:
-            answer = self.asend(given)
-        return answer  # type: ignore[no-any-return]
+            return Manager(self, given) if self._makes_managers else self.send(given)
+        if self._makes_managers or (self._is_raw and not inspect.iscoroutinefunction(self._method)):
+            return AsyncManager(self, given)
+        return self.asend(given)
 
     def send(self, arguments: Mapping[str, Any]) -> Any:
         """The method's answer; its stream, opened."""
@@ -176,7 +180,7 @@ class WithCompaction(Generic[P, R]):
 class _Call:
     """One call: what of its arguments the compactor gets, and what of the view the method gets."""
 
-    def __init__(self, owner: WithCompaction[Any, Any], dialect: Dialect, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, owner: WithCompaction[Any], dialect: Dialect, arguments: Mapping[str, Any]) -> None:
         self.owner = owner
         self.dialect = dialect
         self.arguments = arguments
@@ -309,7 +313,7 @@ async def _afinished(response: Any) -> Any:
 class Manager:
     """What a method named ``stream`` returns: the request is sent when ``with`` enters it."""
 
-    def __init__(self, owner: WithCompaction[Any, Any], arguments: Mapping[str, Any]) -> None:
+    def __init__(self, owner: WithCompaction[Any], arguments: Mapping[str, Any]) -> None:
         self._owner = owner
         self._arguments = arguments
         self._stream: Any = None
@@ -328,7 +332,7 @@ class Manager:
 class AsyncManager:
     """``Manager`` for ``async with``, and for ``await`` where it stands for a function that only looks like one."""
 
-    def __init__(self, owner: WithCompaction[Any, Any], arguments: Mapping[str, Any]) -> None:
+    def __init__(self, owner: WithCompaction[Any], arguments: Mapping[str, Any]) -> None:
         self._owner = owner
         self._arguments = arguments
         self._stream: Any = None
