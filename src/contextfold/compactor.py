@@ -16,7 +16,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import InputError, PolicyError, functions, held, plain_integer, shown
+from contextfold.errors import PolicyError, check_callable, functions, held, plain_integer, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -206,7 +206,7 @@ class Compactor:
         malformed. Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
         """
         request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
-        _check_callable(on_result=on_result)
+        check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._blocking(request))
         response, result = run(exchange.answer())
         if on_result is not None:
@@ -227,7 +227,7 @@ class Compactor:
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
         request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
-        _check_callable(on_result=on_result)
+        check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()
         if on_result is not None:
@@ -300,13 +300,6 @@ class Compactor:
 
     def _suspending(self, request: Request) -> Ports:
         return AsyncPorts(self.policy.summary.parallel, cancel=request.cancel)
-
-
-def _check_callable(**given: Any) -> None:
-    """Before anything is sent: an answer would be paid for and lost by then."""
-    for name, value in given.items():
-        if value is not None and not callable(value):
-            raise InputError(f"{name} must be a function, not {type(value).__name__}")
 
 
 def _summarizer(value: Any) -> Summarizer | None:

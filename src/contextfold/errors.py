@@ -99,6 +99,26 @@ def functions(**given: object) -> None:
             raise PolicyError(f"{name} is {shown(value)}: it must be a function, or None")
 
 
+def check_callable(**given: object) -> None:
+    """Raise ``InputError`` for what is neither a function nor None: before a request, whose answer would be lost."""
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise InputError(f"{name} must be a function, not {type(value).__name__}")
+
+
+def check_send(send: object) -> None:
+    """Raise ``InputError`` for what cannot send a view."""
+    if not callable(send):
+        raise InputError(f"send must be a function of a view that returns a response, not {shown(send)}")
+
+
+def check_cancel(cancel: object) -> None:
+    """Raise ``InputError`` for what can stop no call."""
+    if cancel is not None and not callable(held(cancel, "is_set")):
+        kind = type(cancel).__name__
+        raise InputError(f"cancel must be a threading.Event, or another object with is_set, not {kind}")
+
+
 def message_list(value: object, hint: str = "pass the list inside it") -> list[Any] | tuple[Any, ...]:
     """The messages that a caller gave: the very list or tuple, or another sequence (a ``deque``) as a list.
 

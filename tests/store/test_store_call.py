@@ -16,6 +16,7 @@ from anyio import to_thread
 from conversations import SYSTEM, said, turns
 
 from contextfold import CompactionResult, Compactor, Event, Policy, StillTooLong, count_tokens
+from contextfold.errors import InputError
 from contextfold.store import Session, open_store
 from contextfold.store.sql import SQLStore
 from contextfold.testing import ProviderError
@@ -388,3 +389,16 @@ def test_a_refusal_behind_the_first_content_is_the_callers() -> None:
 
     stream = session.call(send)
     assert len([next(stream) for _ in range(3)]) == 3
+
+
+@pytest.mark.parametrize("wrong", [{"send": 3}, {"answer": 3}, {"on_result": 3}, {"cancel": 3}])
+def test_a_wrong_argument_is_refused_before_the_question_is_stored_and_the_answer_paid_for(wrong: Any) -> None:
+    session, provider = opened(DictStore()), Provider(64_000)
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
+        session.call(messages=turns(1)[:1], **({"send": provider} | wrong))
+    assert (session.history(), provider.sent) == ([], [])
+
+
+def test_instructions_that_are_no_text_are_refused() -> None:
+    with pytest.raises(InputError, match="instructions must be a text"):
+        opened(DictStore()).compact(3)  # type: ignore[arg-type]

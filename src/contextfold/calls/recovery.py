@@ -23,11 +23,10 @@ from contextfold.calls.usage import Usage, read_usage
 from contextfold.errors import (
     RECENT,
     CannotFit,
-    InputError,
     StillTooLong,
     SummaryFailed,
+    check_send,
     is_control_flow,
-    shown,
 )
 from contextfold.observe import Observer
 from contextfold.overflow import Kind, Overflow, classify, next_size
@@ -106,8 +105,7 @@ class Exchange:
 
         Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
         """
-        if not callable(self.send):
-            raise InputError(f"send must be a function of a view that returns a response, not {shown(self.send)}")
+        check_send(self.send)
         response, result = await self._answer()
         return response, replace(result, events=tuple(self.observer.events))
 

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, held, message_list, system_text
+from contextfold.errors import InputError, check_cancel, held, message_list, system_text
 from contextfold.observe import Event
 from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
@@ -206,9 +206,7 @@ def _check_simple(request: Request) -> None:
     for name in ("before", "after"):
         if (hook := getattr(request, name)) is not None and not callable(hook):
             raise InputError(f"{name} must be a function, not {type(hook).__name__}")
-    if request.cancel is not None and not callable(held(request.cancel, "is_set")):
-        kind = type(request.cancel).__name__
-        raise InputError(f"cancel must be a threading.Event, or another object with is_set, not {kind}")
+    check_cancel(request.cancel)
 
 
 def _check(request: Request) -> None:

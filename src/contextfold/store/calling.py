@@ -21,7 +21,7 @@ from contextfold.calls.recovery import Exchange
 from contextfold.calls.request import CompactionResult
 from contextfold.calls.request import Request as Turn
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import CannotFit, InputError, shown
+from contextfold.errors import CannotFit
 from contextfold.integrations.streams import aopened, opened
 from contextfold.integrations.wrapping import is_async
 from contextfold.observe import Observer
@@ -43,8 +43,6 @@ class SessionCall:
 
     async def answer(self, send: Callable[..., Any], max_tokens: Any) -> tuple[Any, CompactionResult]:
         """The response, and the result whose view was answered. Raises what ``Compactor.call`` raises."""
-        if not callable(send):
-            raise InputError(f"send must be a function of a view that returns a response, not {shown(send)}")
         policy = self._flow.policy
         if not self._flow.options.enable_context_optimization:  # off means off: a refusal is the caller's as well
             policy = policy.model_copy(update={"resend_after_overflow": False})

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, message_list, shown, whole_number
+from contextfold.errors import InputError, check_callable, check_cancel, check_send, message_list, shown, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -375,6 +375,8 @@ class Session:
     ) -> Any:
         from contextfold.store.calling import SessionCall
 
+        check_send(send)
+        check_callable(answer=answer, on_result=on_result)
         # before anything is sent: a process that dies on the way loses the answer, not the question
         await self._append(messages, None, ports)
         flow = await self._now(ports)
@@ -386,6 +388,8 @@ class Session:
         return response
 
     async def _compact(self, request: SessionRequest, overflow: object, ports: Ports) -> SessionResult:
+        if not isinstance(request.instructions, str):
+            raise InputError(f"instructions must be a text, not {type(request.instructions).__name__}")
         if overflow is None:
             return await self._settle(request, ports)
         limit = await self._limit_after(overflow, request, ports, self._means.observe())
@@ -438,6 +442,7 @@ class Session:
         return Ledger.of_ids(runs, ids, await self._flow.mended(state, ports))
 
     def _blocking(self, cancel: Cancellation | None = None) -> Ports:
+        check_cancel(cancel)
         return SyncPorts(self._flow.policy.summary.parallel, cancel=cancel)
 
     def _suspending(self) -> Ports:
