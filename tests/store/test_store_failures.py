@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -224,6 +226,37 @@ def test_a_file_that_was_restored_from_a_backup_is_the_one_that_is_used(tmp_path
     view = session.view()
     assert opened(open_store(f"sqlite:///{path}")).history() == [*turns(3), *turns(1)] == list(view)
     store.close()
+
+
+LEFT_BEHIND = """
+import os, sys
+from contextfold.store import open_store
+from contextfold import Compactor
+
+session = Compactor().session("thread", open_store(sys.argv[1]))
+for number in range(30):
+    session.append([{"role": "user", "content": f"{number} " + "words " * 300}])
+os._exit(9)
+"""
+
+
+def test_who_restores_a_file_as_the_error_says_has_its_messages(tmp_path: Path) -> None:
+    """Beside the file of a process that was killed lies a log: it is played into whatever file takes its place."""
+    path, backup = tmp_path / "talks.db", tmp_path / "backup.db"
+    store = open_store(f"sqlite:///{path}")
+    opened(store).append(turns(20))
+    store.close()
+    with closing(sqlite3.connect(path)) as live:
+        live.execute("VACUUM INTO ?", (str(backup),))
+    subprocess.run([sys.executable, "-c", LEFT_BEHIND, f"sqlite:///{path}"], check=False)
+    path.write_bytes(backup.read_bytes())
+    with pytest.raises(StoreCorrupt) as refused:
+        opened(open_store(f"sqlite:///{path}")).history()
+    first = re.findall(r"-[ws]\w\w\b", str(refused.value))
+    for suffix in first:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(backup.read_bytes())
+    assert (first, opened(open_store(f"sqlite:///{path}")).history()) == (["-wal", "-shm"], turns(20))
 
 
 def test_a_history_that_was_changed_under_its_summary_is_summarized_anew(store: SQLStore) -> None:

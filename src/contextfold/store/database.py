@@ -373,7 +373,9 @@ def _explained(name: str, error: exc.DBAPIError, said: str) -> StoreError:
     state = getattr(error.orig, "sqlstate", None)
     lower = said.lower()
     if "malformed" in lower or "not a database" in lower or (state or "").startswith("XX"):
-        return StoreCorrupt(f"{name} is damaged: {said}; restore it from a backup. Nothing was written")
+        # A log that an earlier file left is played into the restored one, and damages it in turn.
+        first = "" if hasattr(error.orig, "sqlstate") else ", and remove the -wal and -shm beside it first"
+        return StoreCorrupt(f"{name} is damaged: {said}; restore it from a backup{first}. Nothing was written")
     for sign, remedy in _SIGNS.items():
         if sign in lower:
             return StoreUnavailable(f"{name}: {said}; nothing was written. {remedy}")
