@@ -225,6 +225,8 @@ def _check_output(job: Job) -> None:
     from contextfold.batch.outputs import is_remote
     from contextfold.errors import InputError
 
+    if "-" in (*job.inputs, job.output):
+        raise InputError("a batch reads and writes no pipe, so that it can go on where it was stopped: name files")
     if is_remote(job.output):
         return
     # By real paths: under two names, a link for instance, an output would still take the place of its own input.
