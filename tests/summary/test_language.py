@@ -62,6 +62,13 @@ def test_english_where_nothing_tells(nothing: list[str]) -> None:
     assert language.dominant(nothing) == "en"
 
 
+def test_short_requests_in_english_are_english() -> None:
+    """Their one function word is often the article, which Portuguese has, too."""
+    asked = ["Write a test", "Add a flag", "run a job", "Rename a column", "Fix a typo"]
+    assert [language.dominant([text]) for text in asked] == ["en"] * 5
+    assert language.dominant(["Corrige a data", "Escreve um teste", "Veja a lista"]) == "pt"
+
+
 def test_names_between_chinese_words_do_not_count_as_english() -> None:
     assert language.dominant(["把src/app/views.py里的getUser改成get_user，再运行pytest"]) == "zh"
 

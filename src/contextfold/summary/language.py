@@ -46,8 +46,8 @@ _NAMES = {
 _FUNCTION_WORDS = {
     "de": "der die das und ist nicht ich wir sie es ein eine einen dem den des mit für auf von zu im auch wie bitte "
     "kann aber wenn noch nur oder sind werden wird bei nach dass mir mal",
-    "en": "the and is not it of to in that this you for with on are be we have can please i my how what should from "
-    "but if was will do does an there use at as your would all",
+    "en": "the a and is not it of to in that this you for with on are be we have can please i my how what should from "
+    "but if was will do does an there use at as your would all or by",
     "es": "el la los las un una es de que y en no por para con se lo como pero si este esta más muy puedes del al mi "
     "está son hay cuando",
     "fr": "le la les un une est et de des du que qui dans pour pas ne je vous nous avec sur ce cette il au en mais si "
