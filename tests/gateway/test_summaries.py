@@ -90,6 +90,27 @@ def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_come
     assert "reads files one after the other" in provider.requests[-1].text
 
 
+@pytest.mark.parametrize("wire", sorted(PATHS))
+def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Path, wire: str) -> None:
+    """A client that hedges, or tries again at once, found none under way: each of its requests paid for its own."""
+    count = 5
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    raw = compact(body_of(wire, list(turns(wire, 20))[-1]))
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        with InThread(settings) as gateway, ThreadPoolExecutor(count) as pool:
+            got = list(pool.map(lambda _: post(gateway.url, PATHS[wire], raw), range(count)))
+        assert gateway.metrics.total("compactions_total") == 1
+        assert gateway.metrics.total("failures_total") == 0
+    told = sorted(response.headers["x-contextfold-action"] for response in got)
+    assert told == ["compacted", *["view"] * (count - 1)]
+    assert sum(map(is_own, provider.requests)) == 1
+    assert len({request.text for request in provider.requests if not is_own(request)}) == 1
+
+
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:
     with ProviderServer(default_window=100_000) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same", shadow=True)) as gateway:

@@ -18,6 +18,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -31,7 +32,7 @@ from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of,
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
-from contextfold.gateway.passing import Passing
+from contextfold.gateway.passing import Overtaken, Passing, none_under_way
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
@@ -237,15 +238,21 @@ class Exchanges:
         return await self._exchanged(conversation, sent)
 
     async def _exchanged(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
+        while True:
+            # Sent once more, or the next turn already: the summary is paid for once.
+            await none_under_way(conversation.state)
+            with suppress(Overtaken):
+                return await self._exchanged_once(conversation, sent)
+
+    async def _exchanged_once(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
         call, state = conversation.call, conversation.state
-        while state.under_way is not None:  # sent once more, or the next turn already: the summary is paid for once
-            await state.under_way.wait()
         before, passing = state.record, Passing(state)
         began: list[int] = []
         made: list[Compaction] = [] if before is None else [before]
+        had = len(made)
 
         async def before_pass(_: Any) -> None:
-            passing.begin()
+            await passing.begin()
             began.append(time.time_ns())
 
         async def after(result: Any) -> None:
@@ -253,6 +260,7 @@ class Exchanges:
             made.append(result.compaction)
             self._tracing.compacted(began[-1], result.compaction)
             await self._keep(conversation, result.compaction)
+            passing.made()
 
         send = self._sending(conversation, sent, made)
 
@@ -277,12 +285,14 @@ class Exchanges:
             result = results[-1]
             if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
                 state.set_aside.add(before.id)
-            if result.compaction is not None and result.compaction is not state.record:
-                await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
-            self._tell(conversation, result, is_new=state.record is not before)
+            # Made without a pass, after a refusal: not the one before, where another request has made one meanwhile.
+            if result.compaction is not None and all(result.compaction is not one for one in (before, state.record)):
+                made.append(result.compaction)
+                await self._keep(conversation, result.compaction)
+            self._tell(conversation, result, is_new=len(made) > had)
             self._tell_of_summaries(call, result)
         finally:
-            if state.record is not before:  # in force, whatever the provider answered
+            if len(made) > had:  # in force, whatever the provider answered
                 self.metrics.add("compactions_total", wire=conversation.wire.format)
                 call.action = "compacted" if call.action == "view" else call.action
         return accepted.answer

@@ -14,6 +14,10 @@ from contextfold.gateway.call import State
 T = TypeVar("T")
 
 
+class Overtaken(Exception):
+    """The pass that this request needs was made for another one meanwhile: it begins again under that record."""
+
+
 class Passing:
     """The passes of one request, for which others of its conversation wait. One that is under way goes on where its
     client leaves: a client with a time limit comes back, and each time another summary would be paid for.
@@ -21,11 +25,22 @@ class Passing:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._before = state.record
         self._ended: asyncio.Event | None = None
         self._is_left = False
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
+        """A pass is next, and none besides. Raises ``Overtaken`` where another request has made it."""
+        # Those that came at the same moment all found none under way.
+        if self._ended is None:
+            await none_under_way(self._state)
+        if self._state.record is not self._before:
+            raise Overtaken
         self._ended = self._state.under_way = asyncio.Event()
+
+    def made(self) -> None:
+        """It came to a record, which is in force."""
+        self._before = self._state.record
 
     def end(self, _: object = None) -> None:
         """None is under way any more, whatever came of it."""
@@ -52,3 +67,9 @@ class Passing:
             await asyncio.wait({work})  # it counts among the requests at a time until it has ended
             raise
         return work.result()
+
+
+async def none_under_way(state: State) -> None:
+    """Return when no pass of the conversation is under way: a summary is paid for once."""
+    while state.under_way is not None:
+        await state.under_way.wait()
