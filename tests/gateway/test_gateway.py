@@ -662,6 +662,35 @@ def test_a_proxy_is_named_as_other_clients_read_it(
     assert proxy_for(URL("http://vllm.test:8000/v1/messages")) == ({"proxy": URL(asked)} if asked else {})
 
 
+@pytest.mark.parametrize(
+    ("excepted", "host", "is_asked"),
+    [
+        ("10.0.0.0/8", "10.1.2.3:8000", False),
+        ("10.1.2.3/8", "10.200.0.1", False),
+        ("10.0.0.0/8", "11.1.2.3:8000", True),
+        ("10.0.0.0/8", "vllm.test", True),
+        ("fd00::/8", "[fd00::1]:8000", False),
+        ("fd00::/8", "10.1.2.3", True),
+        ("[::1]", "[::1]:8000", False),
+        ("[::1]:8000", "[::1]:8000", False),
+        ("[::1]:8001", "[::1]:8000", True),
+        ("*.test", "vllm.test:8000", False),
+        ("*.test", "vllm.other", True),
+        ("other vllm.test", "vllm.test:8000", False),
+        ("other, 10.0.0.0/8", "10.1.2.3", False),
+        ("10.0.0.0/99", "10.1.2.3", True),
+    ],
+)
+def test_what_is_excepted_from_a_proxy_is_read_as_other_clients_read_it(
+    monkeypatch: pytest.MonkeyPatch, excepted: str, host: str, is_asked: bool
+) -> None:
+    """Ranges of addresses, a star before a domain, brackets, and blanks between two names."""
+    without_proxies(monkeypatch)
+    monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
+    monkeypatch.setenv("no_proxy", excepted)
+    assert bool(proxy_for(URL(f"http://{host}/v1/messages"))) is is_asked
+
+
 def test_sub_agents_that_share_a_session_id_do_not_share_a_record(opened: Any, provider: ProviderServer) -> None:
     """headroom#782, claude-code-proxy#95."""
     gateway = opened()

@@ -267,6 +267,8 @@ def test_a_proxy_of_the_users_is_not_asked_for_the_gateway(proxy: str) -> None:
     environ["NO_PROXY"] = "inside.test"
     child = child_environment(["true"], environ, "http://127.0.0.1:9", {})
     assert child["NO_PROXY"] == child["no_proxy"] == "inside.test,127.0.0.1"
+    child = child_environment(["agent"], {**environ, "NO_PROXY": "*"}, "http://127.0.0.1:9", {})
+    assert child["NO_PROXY"] == child["no_proxy"] == "*"
     assert child["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"
 
 

@@ -96,7 +96,8 @@ def child_environment(
         if name in child or any(f"{scheme}_proxy" in map(str.lower, child) for scheme in ("http", "https", "all")):
             # Most clients read one of the two names alone.
             own = environ.get(name) or environ.get(name.swapcase(), "")
-            child[name] = ",".join(filter(None, (own, "127.0.0.1")))
+            # a star alone excepts all; beside another name most clients read it as a name
+            child[name] = own if own.strip() == "*" else ",".join(filter(None, (own, "127.0.0.1")))
     return child
 
 

@@ -11,8 +11,9 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
+from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import getproxies, proxy_bypass, proxy_bypass_environment  # type: ignore[attr-defined]
 
 import aiohttp
 from multidict import CIMultiDict
@@ -210,12 +211,31 @@ async def _in_pieces(data: bytes) -> AsyncIterator[memoryview]:
 
 def proxy_for(url: URL) -> Mapping[str, Any]:
     """The proxy that the environment names for this address, as aiohttp takes it; nothing where there is none."""
-    proxies, host = getproxies(), url.host or ""
+    proxies = getproxies()
     named = proxies.get(url.scheme) or _of_http(proxies.get("all", ""))
-    if not named or proxy_bypass(host) or proxy_bypass(f"{host}:{url.port}"):
+    if not named or _is_excepted(url, proxies.get("no", "")):
         return {}
     # as curl and others read it; aiohttp takes a name and a password out of it
     return {"proxy": URL(named if "://" in named else f"http://{named}")}
+
+
+def _is_excepted(url: URL, said: str) -> bool:
+    """``said``: ``NO_PROXY``. Python alone knows no ranges of addresses, no ``*.`` before a domain, no brackets, and no
+    blanks between two names, as each of curl, Go, Node and others knows some of them.
+    """
+    host, names = url.host or "", [name.strip("[") for name in re.split(r"[\s,]+", said.replace("]", "")) if name]
+    plain = {"no": ",".join(name[1:] if name.startswith("*.") else name for name in names)}
+    for one in (host, f"{host}:{url.port}"):
+        if proxy_bypass(one) or proxy_bypass_environment(one, plain):
+            return True
+    return any(_is_in_range(host, name) for name in names if "/" in name)
+
+
+def _is_in_range(host: str, named: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(named, strict=False)
+    except ValueError:  # a host's name, or no range
+        return False
 
 
 def _of_http(named: str) -> str:
