@@ -900,18 +900,24 @@ def test_a_refusal_in_a_stream_that_does_not_end_leads_to_another_view(
     assert until(first.closed.is_set)
 
 
-@pytest.mark.parametrize("end", ["cut", "no empty line"])
+@pytest.mark.parametrize("end", ["cut", "no empty line", "bare returns"])
 def test_a_refusal_in_a_stream_that_ends_as_it_should_not_leads_to_another_view(
     scene: Scene, tmp_path: Path, end: str
 ) -> None:
-    """A server whose error ends its stream may drop the connection behind it, or leave out the line that ends it."""
+    """A server whose error ends its stream may drop the connection behind it, or leave out the line that ends it; and
+    lines may end in a return alone."""
 
     async def refused(writer: Writer, seen: Seen) -> None:
         if len(scene.upstream.seen) > 1:
             await ok(writer, seen)
             return
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-        await writer.chunk(REFUSED if end == "cut" else REFUSED.rstrip() + b"\n")
+        said = {
+            "cut": REFUSED,
+            "no empty line": REFUSED.rstrip() + b"\n",
+            "bare returns": (b'data: {"choices": []}\n\n' + REFUSED).replace(b"\n", b"\r"),
+        }
+        await writer.chunk(said[end])
         if end == "cut":
             raise ConnectionError
         await writer.chunk(b"")

@@ -241,6 +241,17 @@ def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int |
     assert out == (events if told is None else events.replace(b'"prompt_tokens":7', b'"prompt_tokens":9000'))
 
 
+@pytest.mark.parametrize("told", [None, 9_000])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_of_events_end_in_any_of_the_three_ways(told: int | None, size: int, end: bytes) -> None:
+    events = b'event: a\ndata: {"usage":{"prompt_tokens":7}}\n\n: x\n\ndata: [DONE]\n\n'.replace(b"\n", end)
+    tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
+    out = b"".join(tap.feed(events[at : at + size]) for at in range(0, len(events), size)) + tap.rest()
+    assert tap.input_tokens == 7
+    assert out == (events if told is None else events.replace(b":7", b":9000"))
+
+
 def test_an_answer_that_could_not_be_written_as_it_was_read_stays_as_it_came() -> None:
     body = b'{"usage":{"prompt_tokens":5,"total_tokens":5},"score":1e400}'  # an infinity, in Python
     plain = UsageTap(UpstreamAnswer(200, [(b"content-type", b"application/json")], None), 9_000)

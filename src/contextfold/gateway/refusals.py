@@ -14,7 +14,7 @@ from typing import Any
 from contextfold.calls.refused import refusal_in
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream, shown
-from contextfold.gateway.tap import event_data
+from contextfold.gateway.tap import EVENT_END, event_data
 from contextfold.gateway.upstream import Decoder, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import check_refusal, is_opening
 from contextfold.overflow import Overflow, classify
@@ -62,9 +62,6 @@ class Accepted:
 
     async def close(self) -> None:
         self.answer.close()
-
-
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
 
 
 async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
@@ -115,8 +112,8 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
         searched = max(0, len(text) - 3)  # no event ends before: one may come in a million pieces
         text += decoder.feed(chunk)
         events: list[bytes] = []
-        if _EVENT_END.search(text, searched):
-            events = _EVENT_END.split(bytes(text))
+        if EVENT_END.search(text, searched):
+            events = EVENT_END.split(bytes(text))
             text = bytearray(events.pop())
         if not chunk:  # some leave out the empty line behind their last one
             events.append(bytes(text))

@@ -41,7 +41,7 @@ class UsageTap:
         rewrites = self._told is not None and self._is_plain
         searched = max(0, len(self._left) - 3)  # no event ends before: an event may come in a million pieces
         self._left += self._decoder.feed(chunk)
-        end = max((found.end() for found in _EVENT_END.finditer(self._left, searched)), default=0)
+        end = max((found.end() for found in EVENT_END.finditer(self._left, searched)), default=0)
         if not end:
             if len(self._left) > MOST_USAGE:
                 # An event without an end: nothing more is read along, and what was held back goes out as it came.
@@ -123,12 +123,14 @@ def _dumped(said: Any) -> bytes | None:
         return None
 
 
-_EVENT_END = re.compile(rb"\r\n\r\n|\n\n")
+EVENT_END = re.compile(rb"\r?\n\r?\n|\r\r")
+"""The end of a line may be any of three, and a proxy may have written some of them in another way."""
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 def _split_events(events: bytes) -> list[bytes]:
-    """Events with what ends them; a proxy may have written some of them in another way."""
-    ends = [0, *(found.end() for found in _EVENT_END.finditer(events)), len(events)]
+    """Events with what ends them."""
+    ends = [0, *(found.end() for found in EVENT_END.finditer(events)), len(events)]
     return [events[start:end] for start, end in pairwise(ends) if end > start]
 
 
@@ -136,16 +138,17 @@ def _with_data(event: bytes, said: Any) -> bytes | None:
     """The event with other data; its other lines stay. None where the data cannot be written."""
     if (written := _dumped(said)) is None:
         return None
-    ending = b"\r\n" if b"\r\n" in event else b"\n"
+    found = _LINE_END.search(event)
+    ending = found[0] if found else b"\n"
     data = b"data: " + written
     # The name of the event and its id are the provider's, and stay.
-    lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
+    lines = [line for line in _LINE_END.split(event) if line and not line.startswith(b"data:")]
     return ending.join([*lines, data]) + ending * 2
 
 
 def event_data(event: bytes) -> dict[str, Any] | None:
     """The JSON object of one server-sent event; None for comments, ``[DONE]`` and anything else."""
-    lines = [line[5:].strip() for line in re.split(rb"\r?\n", event) if line.startswith(b"data:")]
+    lines = [line[5:].strip() for line in _LINE_END.split(event) if line.startswith(b"data:")]
     if not lines:
         return None
     try:
