@@ -900,6 +900,22 @@ def test_a_refusal_in_a_stream_that_does_not_end_leads_to_another_view(
     assert until(first.closed.is_set)
 
 
+@pytest.mark.parametrize("path", [CHAT, PATHS["anthropic"]])
+@pytest.mark.parametrize("status", ["400 Bad Request", "429 Too Many Requests"])
+def test_an_error_that_breaks_off_keeps_its_status(scene: Scene, path: str, status: str) -> None:
+    """Clients try a 502 again, and a 400 not; of a 429 they read when to come back."""
+    head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nretry-after: 7\r\ncontent-length: 900\r\n\r\n"
+
+    async def cut(writer: Writer, _: Seen) -> None:
+        await writer.write(head % status.encode() + b'{"error": {"mess')
+        raise ConnectionError
+
+    answers(cut)
+    response = post(scene.url, path, SHORT)
+    assert (response.status, response.headers["retry-after"]) == (int(status[:3]), "7")
+    assert b'{"error": {"mess'.startswith(response.body)  # what came of it before the end was seen
+
+
 @pytest.mark.parametrize("end", ["cut", "no empty line", "bare returns"])
 def test_a_refusal_in_a_stream_that_ends_as_it_should_not_leads_to_another_view(
     scene: Scene, tmp_path: Path, end: str

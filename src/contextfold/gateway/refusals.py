@@ -80,7 +80,11 @@ async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
 
 
 async def _check_error(answer: UpstreamAnswer) -> None:
-    body = await answer.whole(MOST_ERROR, HOLD_SECONDS)
+    try:
+        body = await answer.whole(MOST_ERROR, HOLD_SECONDS)
+    except UpstreamFailed:  # its status was said: in place of a final one, clients would try a 502 again
+        _end_here(answer)
+        body = b"".join(answer.ahead)
     decoder = Decoder(answer.header(b"content-encoding"))
     if body is None or not decoder.is_known:
         return
@@ -175,5 +179,10 @@ async def _to_the_end(answer: UpstreamAnswer) -> None:
     with suppress(UpstreamFailed):
         if await answer.whole(MOST_ERROR, HOLD_SECONDS) is not None:
             return
+    _end_here(answer)
+
+
+def _end_here(answer: UpstreamAnswer) -> None:
+    """What was read of an answer is all of it."""
     answer.close()
     answer.headers = [(name, value) for name, value in answer.headers if name.lower() != b"content-length"]
