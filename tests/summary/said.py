@@ -450,6 +450,29 @@ In future, use single quotes.
 Moving forward, commit in small steps.
 For the rest of this session, answer in bullet points.
 All code comments in English.
+When you change the API, update the docs.
+Whenever you add an endpoint, add a test.
+If a test fails, fix it before going on.
+After each migration, dump the schema.
+when you edit a migration also bump the version file
+if you add a dependency, tell me why
+If you rename a function, update all callers.
+if in doubt ask me
+When in doubt, ask.
+If something is unclear, ask before guessing.
+ask me if you are unsure
+when writing tests use pytest fixtures
+When committing, use conventional commits.
+before you open a PR, rebase on main
+After you change a schema, regenerate the client.
+After editing a .proto, run make gen.
+Before running any destructive command, ask me.
+Once a task is done, tick it off in TODO.md.
+Update the docs when you change the API.
+Run the linter before you commit.
+run the tests before committing
+When a user asks for a refund, check the order first.
+If a customer is angry, escalate to a human.
 """,
     "de": """
 Ab jetzt antworte auf Deutsch.
@@ -474,6 +497,12 @@ Vor jedem Commit die Tests laufen lassen.
 Ab heute bitte alle Commits auf Englisch.
 Künftig verwenden wir pnpm.
 Am liebsten sind mir Tabellen.
+Wenn du die API änderst, aktualisiere die Doku.
+Wenn du eine Datei umbenennst, aktualisiere die Imports.
+Wenn du unsicher bist, frag nach.
+Falls ein Test fehlschlägt, behebe ihn zuerst.
+bevor du committest, lass den Linter laufen
+Im Zweifel frag mich.
 """,
     "fr": """
 Désormais, réponds en français.
@@ -497,6 +526,10 @@ Commente le code en anglais.
 Écris les commentaires en anglais.
 J'aime mieux les réponses courtes.
 Ma préférence va aux tableaux.
+Quand tu modifies l'API, mets à jour la doc.
+Si tu as un doute, demande-moi.
+Avant de committer, lance le linter.
+Si un client demande un remboursement, vérifie d'abord la commande.
 """,
     "es": """
 A partir de ahora responde en español.
@@ -520,6 +553,10 @@ Después de cada cambio corre los tests.
 Me gusta más con tablas.
 Soy celíaco.
 Sigue la guía de estilo PEP 8.
+Cuando cambies la API, actualiza la documentación.
+Si tienes dudas, pregúntame.
+Antes de hacer commit, ejecuta el linter.
+Si algo no está claro, pregunta.
 """,
     "pt": """
 A partir de agora responda em português.
@@ -541,6 +578,10 @@ Escreva os comentários em inglês.
 Me avise toda vez que terminar uma etapa.
 Gosto mais de tabelas.
 Siga a PEP 8.
+Quando mudar a API, atualize a documentação.
+Se tiver dúvida, pergunte.
+Antes de fazer commit, rode o linter e verifique.
+Na dúvida, pergunte.
 """,
     "it": """
 D'ora in poi rispondi in italiano.
@@ -562,6 +603,10 @@ Fai un commit dopo ogni passo.
 Mi piacciono di più le tabelle.
 Sono celiaca.
 Segui PEP 8.
+Quando cambi l'API, aggiorna la documentazione.
+Se hai dubbi, chiedimi.
+Prima di fare commit, esegui il linter.
+Se qualcosa non è chiaro, chiedi.
 """,
     "nl": """
 Vanaf nu antwoord in het Nederlands.
@@ -584,6 +629,10 @@ Schrijf commentaar in het Engels.
 Voor elke push de tests draaien.
 Vanaf vandaag zijn commits in het Engels.
 Volg PEP 8.
+Als je de API wijzigt, werk de docs bij.
+Bij twijfel, vraag het.
+Als een test faalt, herstel die eerst.
+Voordat je commit, draai de linter.
 """,
     "ru": """
 С этого момента отвечай по-русски.
@@ -606,6 +655,10 @@ Volg PEP 8.
 Прогоняй тесты после каждого изменения.
 Я бы предпочёл короткие ответы.
 Следуй PEP 8.
+Когда меняешь API, обновляй документацию.
+Если не уверен, спроси.
+Перед коммитом запускай линтер.
+Если что-то непонятно, спрашивай.
 """,
     "zh": """
 从现在开始用中文回答。
@@ -629,6 +682,8 @@ Volg PEP 8.
 往后都用空格缩进。
 我是素食者。
 遵循PEP 8。
+如果不确定，就问我。
+修改接口时要同步更新文档。
 """,
     "ja": """
 これからは日本語で答えてください。
@@ -652,6 +707,9 @@ Volg PEP 8.
 次回からは先に確認してください。
 以降はTypeScriptで書いてください。
 PEP 8に従ってください。
+APIを変更したら、ドキュメントも更新してください。
+わからないときは聞いてください。
+ファイルを追加するときは、テストも書いてください。
 """,
     "ko": """
 앞으로는 한국어로 답해 주세요.
@@ -672,6 +730,8 @@ PEP 8に従ってください。
 저는 채식주의자예요.
 PEP 8을 따라 주세요.
 다음부터는 먼저 확인해 주세요.
+확실하지 않으면 물어봐 주세요.
+파일을 수정할 때는 테스트를 실행해 주세요.
 """,
     "hi": """
 अब से हिंदी में उत्तर दें।
@@ -693,6 +753,7 @@ PEP 8을 따라 주세요.
 मैं शाकाहारी हूँ।
 PEP 8 का पालन करो।
 भविष्य में पहले पूछें।
+संदेह हो तो मुझसे पूछें।
 """,
     "ar": """
 من الآن فصاعدا أجب بالعربية.
@@ -715,6 +776,7 @@ PEP 8 का पालन करो।
 أنا نباتي.
 عندي حساسية من الفول السوداني.
 اتبع PEP 8.
+إذا لم تكن متأكدا فاسألني.
 """,
 }
 """What stands without a word that demands or forbids."""
@@ -827,6 +889,45 @@ Vanaf vandaag gesloten
 저는 커피가 더 좋아요?
 हर बदलाव के बाद यह टूटता है।
 بعد كل تغيير يفشل الاختبار
+When I run it, it fails.
+If you look at line 3 you will see the bug.
+When you are done, send me the diff.
+If it fails, tell me.
+once you have finished, show me the result
+When you changed the API you forgot the docs.
+Before you start, read README.md.
+If a test fails, the build is red.
+When users log in, they see a blank page.
+When you add the button, make it blue.
+If you find the bug, fix it.
+When you push this, tell me.
+If any of the tests fail, tell me which.
+run the migration before you deploy it
+I ran the tests before committing.
+Replace the text "When in doubt, ask" with something shorter.
+Wenn ich es starte, stürzt es ab.
+Wenn du fertig bist, schick mir den Diff.
+Wenn du das änderst, sag Bescheid.
+Wenn du eine Idee hast, sag Bescheid.
+Wenn ein Test fehlschlägt, ist der Build rot.
+Quand tu as fini, envoie-moi le diff.
+Si ça plante, dis-le-moi.
+Cuando termines, mándame el diff.
+Si falla, dime.
+Quando terminar, me mande o diff.
+Se falhar, me avise.
+Quando hai finito, mandami il diff.
+Quando un utente clicca, la pagina si blocca.
+Als je klaar bent, stuur me de diff.
+Als een test faalt, is de build rood.
+Когда закончишь, пришли дифф.
+Если упадёт, сообщи.
+如果失败了，告诉我。
+修改接口时报错了。
+我修改文件时要等很久。
+終わったら教えてください。
+変更したらエラーが出ました。
+잘 모르면 어떻게 하나요
 """
 """What is asked for once, and what happens again and again: neither stands."""
 

@@ -72,9 +72,12 @@ ENGLISH = Phrases(
     "in moving as for from going henceforth reply respond answer speak talk communicate write switch go change "
     "back use i my prefer stop treat follow all",
 )
+_ENGLISH_ALTER = r"(?:change|modify|edit|touch|alter|rename|commit|push|refactor)"
 ENGLISH_EACH_TIME = Phrases(
     rf"{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
-    rf"(?! are ready| like\b| want\b)|we|i (?:ask|say|tell))\b)|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time"
+    rf"(?! are ready| like\b| want\b)|we|i (?:ask|say|tell))\b|when you {_ENGLISH_ALTER} (?!(?:it|this|that|them)\b)\w"
+    r"|before (?:you )?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|releas(?:e|ing)|deploy(?:ing)?)\b"
+    rf"(?! (?:it|this|that|them|these|those|the)\b))|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time"
     rf"|each time) [^.!?]{{1,80}},"
     r"|before (?:you )?(?:commit|push|merg|releas|deploy|delet)(?:e|t)?(?:ing)?\b[^.!?]{0,40},)"
     rf" (?:then |please )*{_ENGLISH_DO}\b",
@@ -83,6 +86,43 @@ ENGLISH_EACH_TIME = Phrases(
     "mark start end begin finish stop create make wait summarize keep bump post print return say read attach sign "
     "after before with on in for at whenever every each",
 )
+
+_ENGLISH_ACT = (
+    rf"(?:{_ENGLISH_DO}|fix|kill|escalate|rebase|rebuild|regenerate|dump|tick|follow|refuse|reject|apologi[sz]e|offer"
+    r"|skip|retry|revert|abort|pause|notify|inform|alert|redirect|refer|transfer|assume|move|rename|remove|delete"
+    r"|convert|redact|mask|translate|restart|validate|handle|raise|throw|pick|choose|let (?:me|us) know|record"
+    r"|fall back"
+    r"|default to)\b"
+)
+_ENGLISH_SOME = r"(?:an?|any|another|each|every|some(?:thing|one|body|where)?|any(?:thing|one|body))\b(?! of\b)"
+_ENGLISH_KIND = r"(?!(?:it|this|that|these|those|them|the|my|our|all|both|everything)\b)"
+_ENGLISH_MAKE = r"(?:add|create|write|need|introduce|open|find|see|hit|fix|remove|delete|install|use|encounter|upgrade)"
+_ENGLISH_ALTERING = (
+    r"(?:chang|modify|edit|touch|alter|renam|committ|push|refactor|add|creat|writ|install|delet|remov|runn)ing"
+)
+_ENGLISH_DOUBT = (
+    r"(?:when(?:ever)?|if) (?:(?:you(?:['’]re| are) |you (?:feel|get) )?(?:ever )?(?:in (?:any )?doubt|unsure"
+    r"|not (?:sure|certain)|uncertain|stuck)\b|(?:some|any)thing (?:is|seems|looks) (?:unclear|ambiguous|off|odd"
+    r"|missing)\b)"
+)
+_ENGLISH_WHERE = rf"(?<![\"“„«]){_ENGLISH_BEGINS}\b"
+"""Not quoted: the words of another text."""
+ENGLISH_CONDITION = Phrases(
+    rf"{_ENGLISH_WHERE}(?:(?:when(?:ever)?|if|before|after|once) (?:you (?:{_ENGLISH_ALTER} (?!(?:it|this|that|them)\b)"
+    rf"|{_ENGLISH_MAKE} {_ENGLISH_KIND})|{_ENGLISH_SOME}|{_ENGLISH_ALTERING} {_ENGLISH_KIND}"
+    rf"|committing\b|pushing\b)|{_ENGLISH_DOUBT})(?:[^.!?,]|\.(?=\w)){{0,80}}, ?"
+    rf"(?:(?:then|please|also|always|first|just|stop and) )*{_ENGLISH_ACT}(?! of\b)"
+    rf"|{_ENGLISH_WHERE}{_ENGLISH_DOUBT},? (?:(?:then|please|first|just) )*(?:ask|check|stop)\b"
+    rf"|{_ENGLISH_WHERE}(?:ask|check with|stop and ask|tell|consult)(?: (?:me|us))?(?: first)?,? {_ENGLISH_DOUBT}"
+    rf"|{_ENGLISH_WHERE}(?:when|whenever|while) {_ENGLISH_ALTERING} {_ENGLISH_KIND}(?:\w+ ){{1,3}}(?:always )?"
+    rf"(?:use|run|add|keep|follow|write)\b"
+    rf"|{_ENGLISH_WHERE}when(?:ever)? you {_ENGLISH_ALTER} (?:an?|any|the) (?:\w+ ){{1,3}}(?:also|please|always) "
+    rf"{_ENGLISH_ACT}",
+    "please when whenever if before after once while ask check stop tell consult",
+)
+"""What an agent does again and again, what may happen more than once, and doubt: neither what is done once (``when you
+are done``, ``if it fails``) nor what happened.
+"""
 
 _GERMAN_DO = (
     r"(?:führe?|lass|prüfe?|teste?|starte?|mache?|schreibe?|aktualisiere?|frage?|sage?|zeige?|bestätige?|formatiere?"
@@ -404,9 +444,90 @@ ARABIC = Phrases(
     rf"|لدي حساسية"
 )
 
+_WHEN_ACTS = {
+    "de": rf"(?:{_GERMAN_DO}|behebe?|repariere?|füge?|nimm|nutze?|benutze?|verwende?|biete|halte?|stoppe?|leite"
+    r"|ergänze?)\b"
+    r"(?! (?:ich|wir|sie|er|es)\b)",
+    "fr": rf"(?:{_FRENCH_DO}|corrige[zr]?|arrête[zr]?|appelle[zr]?|transfère[zr]?|refuse[zr]?|préviens|prévenez)\b",
+    "es": rf"(?:{_SPANISH_DO}|pregunta|corrige|arregla|revisa|detente|para|escala|rechaza)\b",
+    "pt": rf"(?:{_PORTUGUESE_DO}|corrija|pare|revise|me (?:pergunte|avise|diga))\b",
+    "it": rf"(?:{_ITALIAN_DO}|correggi|sistema|fermati|avvisa|rifiuta)\b",
+    "nl": rf"(?:{_DUTCH_DO}|herstel|los|pas|stop|voeg|meld)\b(?! (?:ik|we)\b)",
+    "ru": rf"(?:{_RUSSIAN_DO}|исправь|исправляй|останови(?:сь|тесь)|предупреди|уточни|уточняй)\b",
+}
+CONDITION = Phrases(
+    "|".join(
+        (
+            # German
+            r"(?<!\w )\b(?:wenn|falls|sobald|bevor) (?:du (?:(?!(?:es|das|dies|ihn|sie) )[^,.!?]{1,60} )?"
+            r"(?:(?:änder|bearbeite|anfass|umbenenn|committe|pusht?|merge)s?t|(?:ein\w{0,2}|etwas"
+            r"|neue\w?) (?:\w+ ){0,3}(?:hinzufüg|anleg|schreib|lösch|installier|erstell|brauch|find|umbenenn)e?st)"
+            rf"|ein\w{{0,2}} [^,.!?]{{1,60}}|etwas [^,.!?]{{1,60}}|jemand [^,.!?]{{1,60}}),? (?:bitte )?"
+            rf"{_WHEN_ACTS['de']}|(?<!\w )\b(?:(?:wenn|falls) du (?:dir )?(?:(?:nicht|un)[ -]?sicher)(?: bist)?"
+            rf"|im zweifel(?:sfall)?),? "
+            r"(?:bitte |lieber |erst |immer )*(?:frage?|nachfragen|stopp)\b",
+            # French
+            r"(?<!\w )\b(?:quand|lorsque|si|avant que) (?:(?:tu|vous) (?:modifi|chang|édit|touch|renomm|commit|pouss)"
+            r"\w{1,3} (?!(?:ça|cela)\b)|(?:un|une) |quelque chose |quelqu['’]un )[^,.!?]{1,60}, "
+            rf"{_WHEN_ACTS['fr']}|(?<!\w )\bavant de (?:commit|push|merg|pouss|supprim|déploy)\w*[^,.!?]{{0,40}}, "
+            rf"{_WHEN_ACTS['fr']}|(?<!\w )\b(?:(?:si (?:tu as|vous avez) (?:un|le moindre|des) doutes?|en cas de doute"
+            rf"|si (?:tu n['’]es|vous n['’]êtes) pas sûre?s?)),? {_WHEN_ACTS['fr']}",
+            # Spanish
+            r"(?<!\w )\b(?:cuando|si) (?:(?:cambi|modifi(?:qu|c)|edit|to(?:qu|c)|renombr)(?:es|as|e|a) "
+            r"(?!(?:esto|eso)\b)|(?:agreg(?:u?es|as)|añad[ae]s|cre[ea]s|escrib[ae]s|instal[ea]s|necesit[ea]s) (?:un"
+            r"|una|nuev[oa]s?) "
+            rf"|(?:un|una) |algo |alguien )[^,.!?]{{1,60}}, {_WHEN_ACTS['es']}|(?<!\w )\bantes de (?:hacer (?:commit"
+            rf"|push|merge)|subir|desplegar|borrar|commitear)[^,.!?]{{0,40}}, {_WHEN_ACTS['es']}"
+            rf"|(?<!\w )\b(?:si (?:tienes"
+            rf"|tiene) (?:alguna )?dudas?|si no (?:estás|está) segur[oa]|en caso de duda|ante la duda),? "
+            rf"{_WHEN_ACTS['es']}",
+            # Portuguese
+            r"(?<!\w )\b(?:quando|se|sempre que) (?:você )?(?:(?:mudar|alterar|modificar|editar|renomear|mexer n[oa])"
+            r" (?!(?:isso|isto)\b)|(?:adicionar|criar|escrever|instalar) (?:um|uma|nov[oa]s?) |(?:um|uma) |algo "
+            rf"|alguém )[^,.!?]{{1,60}}, {_WHEN_ACTS['pt']}|(?<!\w )\bantes de (?:fazer (?:commit|push|merge)|commitar"
+            rf"|subir|apagar|publicar)[^,.!?]{{0,40}}, {_WHEN_ACTS['pt']}"
+            rf"|(?<!\w )\b(?:se (?:você )?(?:tiver (?:alguma )?"
+            rf"dúvidas?|estiver em dúvida|não tiver certeza)|na dúvida|em caso de dúvida),? {_WHEN_ACTS['pt']}",
+            # Italian
+            r"(?<!\w )\b(?:quando|se) (?:(?:cambi|modifichi|tocchi|rinomini) (?!(?:questo|quello)\b)|(?:aggiungi|crei"
+            r"|scrivi|installi) (?:un|una|uno|nuov[oaie]) |(?:un|una|uno) |qualcosa |qualcuno )[^,.!?]{1,60}, "
+            rf"{_WHEN_ACTS['it']}|(?<!\w )\bprima di (?:fare (?:commit|push|merge)|cancellare|pubblicare)"
+            rf"[^,.!?]{{0,40}}, {_WHEN_ACTS['it']}|(?<!\w )\b(?:se (?:hai (?:dei |qualche )?dubbi?o?|non sei sicur[oa])"
+            rf"|in caso di dubbio|nel dubbio),? {_WHEN_ACTS['it']}",
+            # Dutch
+            r"(?<!\w )\b(?:als|wanneer|voordat) (?:je (?:(?!(?:het|dat|dit|die) )[^,.!?]{1,50} )?(?:wijzigt|verandert"
+            rf"|aanpast|hernoemt|commit|pusht)|(?:een |iets |iemand )[^,.!?]{{1,60}}),? {_WHEN_ACTS['nl']}"
+            r"|(?<!\w )\b(?:(?:als|wanneer) je (?:twijfelt|het niet zeker weet|niet zeker bent)|bij twijfel),? "
+            rf"(?:altijd |eerst )?{_WHEN_ACTS['nl']}",
+            # Russian
+            r"(?<!\w )\b(?:когда|если|перед тем,? как|прежде чем) (?:ты )?(?:меня|изменя|прави|добавля|созда|пиш"
+            r"|удаля|переименовыва|коммити|пуши)(?:ешь|ёшь|шь|ете|ите|ть) (?!(?:это|его|её)\b)[^,.!?]{1,60}, "
+            rf"{_WHEN_ACTS['ru']}|(?<!\w )\bперед (?:коммит|пуш|релиз|депло|слияни)\w+,? {_WHEN_ACTS['ru']}"
+            r"|(?<!\w )\b(?:если (?:ты |вы )?(?:не увере\w+|сомнева\w+|что-то не\s?(?:ясно|понятно))|при сомнениях"
+            rf"|в случае сомнений),? {_WHEN_ACTS['ru']}",
+        )
+    ),
+    "wenn falls sobald bevor im quand lorsque si avant en cuando antes ante quando se sempre na em prima in nel als "
+    "wanneer voordat bij когда если перед прежде при в",
+)
+"""The same in other languages."""
+CONDITION_ASIAN = Phrases(
+    r"(?:不确定|不清楚|拿不准|有疑问|有疑虑)(?:的话|时|的时候)?[，,]?(?:请|就|要|先|直接|随时)*问我"
+    r"|(?<!我)(?:修改|更改|新增|添加|删除|重命名|改动)(?!完)[^，。,]{1,15}(?:时候?|之?前)[，,]?(?:都|请|要|需要?|记得|同时"
+    r"|同步|也|先){1,3}(?:更新|运行|跑|执行|添加|补|写|检查|通知)"
+    r"|(?:分からない|わからない|不明な|不確かな|不確定な|迷った|迷う|自信がない)(?:こと|点|場合|とき|時|ら)?(?:が(?:あれば|あったら)|は|には)?"
+    r"[、]?.{0,8}(?:聞いて|質問して|確認して|尋ねて)(?:ください|下さい|ね|[。！!]|$)"
+    r"|(?:変更|修正|追加|削除|編集)(?:した|する)(?:場合|とき|時|際)(?:は|には)?[、]?.{1,30}て(?:ください|下さい|ね)"
+    r"|(?:変更|追加|削除|編集)したら[、]?.{1,20}も(?:更新|追加|修正)して(?:ください|下さい|ね|[。！!]|$)"
+    r"|(?:확실하지 않|잘 모르겠|모르|애매하|헷갈리)(?:으면|면|을 때는?|ㄹ 때) .{0,10}(?:물어|질문|확인)"
+    r"|(?:변경|수정|추가|삭제)할 때는? .{1,30}(?:줘|주세요|하세요|해라|십시오)"
+    r"|(?:संदेह|शक) हो तो .{0,12}पूछ|\bإذا (?:لم تكن متأكد\w*|كنت غير متأكد|شككت)\b.{0,10}\bف?اسأل"
+)
+
 STANDING = (
     ENGLISH,
     ENGLISH_EACH_TIME,
+    ENGLISH_CONDITION,
     GERMAN,
     FRENCH,
     SPANISH,
@@ -419,6 +540,8 @@ STANDING = (
     KOREAN,
     HINDI,
     ARABIC,
+    CONDITION,
+    CONDITION_ASIAN,
 )
 """What stands without a word that demands or forbids."""
 
