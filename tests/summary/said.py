@@ -1335,6 +1335,15 @@ LIFTED = [
     ("Vermeide globalen Zustand.", "Du musst globalen Zustand nicht mehr vermeiden."),
     ("Evita el estado global.", "No hace falta evitar el estado global."),
     ("避免全局变量。", "不用再避免全局变量了。"),
+    ("The budget is 500 EUR.", "forget the budget"),
+    ("Always run the linter.", "never mind the linter"),
+    ("Das Budget ist 500 Euro.", "Vergiss das Budget."),
+    ("Le budget est de 500 euros.", "Oublie le budget."),
+    ("Ändere nie die Konfiguration.", "Vergiss die Regel mit der Konfiguration."),
+    ("Ändere nie die Konfiguration.", "Die Konfiguration darfst du jetzt ändern."),
+    ("Verwende immer das Modul Zahlung.", "Das Modul Zahlung gilt nicht mehr."),
+    ("Keine Emojis.", "Emojis sind wieder erlaubt."),
+    ("Keine Emojis.", "Emojis sind jetzt ok."),
 ]
 """A rule, and words that take it back."""
 
@@ -1405,6 +1414,15 @@ STAYING = [
     ("로그 파일을 삭제하지 마세요.", "이제 로그 파일을 삭제하지 않아도 돼요."),
     ("लॉग फ़ाइल मत हटाओ।", "लॉग फ़ाइल हटाने की ज़रूरत नहीं।"),
     ("لا تحذف ملفات السجل.", "توقف عن حذف ملفات السجل!"),
+    ("Always run the linter.", "Remember the linter, it is fine now."),
+    ("Never show the budget to the customer.", "forget the budget"),
+    ("Verwende immer das Modul Zahlung.", "Das Modul Versand gilt nicht mehr."),
+    ("Ändere nie die Konfiguration.", "Die Datenbank darfst du jetzt ändern."),
+    ("Ändere nie die Konfiguration.", "Die Konfiguration kannst du jetzt lesen."),
+    ("Keine Emojis.", "Kommentare sind jetzt ok."),
+    ("Buche nie bei Ryanair.", "EasyJet ist jetzt ok."),
+    ("The timeout must be 10 seconds.", "actually it took 30 seconds"),
+    ("The timeout must be 10 seconds.", "make it 5 pixels"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

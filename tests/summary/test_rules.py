@@ -256,10 +256,28 @@ def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> N
         "Max 3 retries.",
         "Only use Python 3.12.",
     ]
+    assert standing("The budget is 500 EUR.", "budget is 800 now") == ["budget is 800 now"]
+    assert standing("Das Budget ist 500 Euro.", "Das Budget ist jetzt 800 Euro.") == ["Das Budget ist jetzt 800 Euro."]
+    assert standing("The deadline is Friday.", "deadline is Monday now") == ["deadline is Monday now"]
+    assert standing("Max 3 retries.", "Max 5 files.") == ["Max 3 retries.", "Max 5 files."]
     assert standing("Always run step_1.sh.", "Always run step_2.sh.") == [
         "Always run step_1.sh.",
         "Always run step_2.sh.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "later"),
+    [
+        ("The timeout must be 10 seconds.", "actually make that 30 seconds"),
+        ("The service must listen on port 8443.", "use port 9000 instead"),
+        ("Use at most 3 retries.", "make that 5 retries"),
+    ],
+)
+def test_what_says_no_more_than_another_figure_stands_beside_its_rule(rule: str, later: str) -> None:
+    """The new figure was no rule, and the rule alone says what it is of."""
+    assert standing(rule, later) == [rule, later]
+    assert standing(later) == []
 
 
 @pytest.mark.parametrize(("earlier", "later", "stale"), REPLACED)

@@ -110,11 +110,15 @@ ENGLISH = Phrases(
 )
 
 
+NOW = "now|jetzt|nun|maintenant|désormais|ahora|agora|ora|adesso|nu|теперь"
+"""Beside a figure it says that another one held before."""
+
+
 def _limit(nouns: str, before: str) -> str:
     """A figure that something is limited to: behind one of the words before figures (``le plafond est de 120``), not
     anywhere behind the noun (``SELECT ... LIMIT 1``, ``rate limit reached: 429``).
     """
-    return rf"(?:{nouns})(?:(?: [^\s,.;:=]{{1,20}}){{0,3}} (?:{before})| ?:) ?[$€£]?(?=\d)"
+    return rf"(?:{nouns})(?:(?: [^\s,.;:=]{{1,20}}){{0,3}} (?:{before})(?: (?:{NOW}))?| ?:) ?[$€£]?(?=\d)"
 
 
 def _of_what(clause: str, relative: str) -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.rule_words import DAYS
+from contextfold.summary.rule_words import DAYS, NOW
 from contextfold.summary.standing_words import REPLIES
 
 WHOLE = 240
@@ -59,6 +59,15 @@ _FIGURE = re.compile(r"\d[\d.,:]*")
 _ALONE = re.compile(r"(?<![\w./-])\d+(?:[.,:]\d+)?(?![\w/-]|[.,:]\d)")
 """A figure that is no part of a name or an address."""
 
+_WHEN = re.compile(rf"\b(?:{DAYS.pattern})\b", re.IGNORECASE)
+_BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
+_FORGET = re.compile(
+    r"(?<!n['’]t )(?<!\bnot )(?<!\bdont )(?<!\bnever )\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
+    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*)\b(?! nicht\b)",
+    re.IGNORECASE,
+)
+"""What they are about need not be all that a rule says: the linter is forgotten with *always run the linter*."""
+
 _VERSION = re.compile(
     r"(?<![\w.])(?!(?:to|by|of|at|is|for|in|on|with|and|or|auf|mit|von|um|bei|à|de|con|per|di|van|op|на|до"
     r"|eur|usd|gbp|chf)\b)((?:[^\W\d_][\w+#]*) v?\d+(?:\.\d+)+|(?<=\w )[A-Z][\w+#]* v?\d+)\b(?![.,]?\d"
@@ -94,6 +103,7 @@ _EMPTY = frozenset(
         "was has have will can may now else than then them they who what when without about into its",
         "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
         "fine okay allowed again after longer applies apply earlier said forget ignore keep need dollars euros",
+        "euro eur usd gbp chf mind nevermind ist sind est gilt gelten brauchst wieder erlaubt regel regeln",
         "darf dürfen darfst muss müssen kann kannst jetzt doch wieder nie niemals immer kein keine keinen",
         "jamais toujours peux pouvez maintenant nunca siempre ahora puedes puede agora pode você sempre não",
         "non mai ora adesso puoi nooit altijd mag mogen niet geen никогда всегда нельзя можно можешь теперь снова",
@@ -172,7 +182,10 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
 def _shape(text: str) -> str:
     if _REPLY.search(text) and not _plain(_REPLY.sub(" ", text)):
         return "# as the language of answers"
-    shape = _ALONE.sub("#", text.lower())
+    shape = _BY_NOW.sub("", _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。"))
+    said = _plain(text) if shape.count("#") == 1 else frozenset()
+    if len(said) == 1:
+        return f"# of {min(said)}"
     return shape if "#" in shape else ""
 
 
@@ -222,19 +235,48 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
         for one in statements:
             # Once for all that say the same of different things.
             alike = {words for words in {rule.words for _, rule in rules} if _is_meant(one, words)}
+            named = replace(one, words=_with_nouns(one.text)) if one.withdraws and not alike else None
             gone = [
                 n
-                for n, (_, rule) in enumerate(rules if alike or one.shape else ())
-                if (rule.words in alike or (one.shape and rule.shape == one.shape)) and not _is_of_others(one, rule)
+                for n, (_, rule) in enumerate(rules if alike or one.shape or named else ())
+                if (
+                    rule.words in alike
+                    or (one.shape and rule.shape == one.shape)
+                    or (named and _is_meant(named, _with_nouns(rule.text)))
+                )
+                and not _is_of_others(one, rule)
             ]
             before = [rules[n][1].text for n in gone]
-            stands = one.is_rule or (bool(before) and _says_else(one.text, before))
+            stands = one.is_rule or (_says_else(one.text, before) if before else _corrects(one, rules))
             if gone:
                 fallen += [(text, stands) for text in before]
                 rules = [rule for n, rule in enumerate(rules) if n not in gone]
             if stands:
                 rules = [*rules[1 - MOST :], (place, one)]
     return rules, fallen
+
+
+@lru_cache(maxsize=4_096)
+def _with_nouns(text: str) -> frozenset[str]:
+    """The stems of its plain words and of those that begin with a capital, which in German are all nouns: they may be
+    all that it is about.
+    """
+    nouns = {word for name in _things(text).capitalized for word in name.lower().split()}
+    return frozenset(word[: _STEM - 1] for word in _plain(text) | nouns)
+
+
+def _corrects(one: Statement, rules: Sequence[tuple[int, Statement]]) -> bool:
+    """Whether what says no more than another figure is about a single rule. It stands beside that rule, which says
+    what the figure is of: ``the timeout must be 10 seconds``, ``make that 30 seconds``.
+    """
+    figures = _ALONE.findall(one.text) if one.withdraws else ()
+    if len(figures) != 1:
+        return False
+    said = one.words - {"make"}
+    meant = [
+        before for _, rule in rules if said and said < rule.words and len(before := _ALONE.findall(rule.text)) == 1
+    ]
+    return len(meant) == 1 and meant[0] != figures
 
 
 def _says_else(text: str, before: Sequence[str]) -> bool:
@@ -273,7 +315,10 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
     size, before = len(new.words), len(old)
     common = len(new.words & old)
     says_same = common >= 2 and common >= SAME * (size + before - common)
-    return says_same or (new.withdraws and 0 < common >= min(2, before) and common >= 0.5 * min(size, before))
+    if not new.withdraws or not common:
+        return says_same
+    is_forgotten = common == size and common >= 0.5 * before and bool(_FORGET.search(new.text))
+    return says_same or is_forgotten or (common >= min(2, before) and common >= 0.5 * min(size, before))
 
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
@@ -317,8 +362,12 @@ def _things(text: str) -> Things:
         names |= versions
     for found in identifiers.find(text):
         if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
-            (capitalized if found.kind == "person" else names).add(found.text)
+            if found.kind == "person":  # without the article that a sentence begins with
+                capitalized.add(" ".join(word for word in found.text.split() if word.lower() not in _EMPTY))
+            else:
+                names.add(found.text)
             parts.update(found.parts)
+    capitalized.discard("")
     named = frozenset(names | capitalized)
     return Things(frozenset(names), frozenset(capitalized), frozenset(parts), named, named | parts)
 

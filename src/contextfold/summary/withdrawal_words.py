@@ -47,7 +47,8 @@ ENDS = Phrases(
 """
 
 BANS = Phrases(
-    r"\b(?:avoiding|refraining|rules?|bans?|prohibitions?|restrictions?|limits?|limitations?|constraints?|polic(?:y|ies)"
+    r"\b(?:avoiding|refraining|rules?|bans?|prohibitions?|restrictions?|limits?|limitations?|constraints?|polic(?:y"
+    r"|ies)"
     r"|regeln?|verbote?s?|beschränkung(?:en)?|einschränkung(?:en)?|règles?|interdictions?|éviter|reglas?|prohibici\w+"
     r"|restricci\w+|regras?|proibiç\w+|restriç\w+|regol[ae]|divieto|restrizion\w+|verbod|beperking\w*|vermijden"
     r"|правил\w*|запрет\w*|ограничен\w*|избега\w+)\b|规则|规定|限制|ルール|規則|制限|규칙|제한|नियम"
@@ -56,7 +57,9 @@ BANS = Phrases(
 
 LIFTS = (
     Phrases(
-        r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap"
+        r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap|scratch (?:that|this"
+        r"|the)"
+        r"|make (?:it|that) [€$£]?(?=\d)"
         r"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)|cancel"
         r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|valid|matters?|counts?|forbidden|in (?:force|effect))"
         rf"|(?:do(?:es)?|is|are){NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
@@ -66,18 +69,19 @@ LIFTS = (
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
-        "instead forget never nevermind scrap disregard ignore drop cancel withdraw no do don does is isn are aren you "
-        "lift lifted not changed go feel i on replace from rather may can it its actually stop",
+        "instead forget never nevermind scrap scratch make disregard ignore drop cancel withdraw no do don does is isn "
+        "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop",
     ),
     Phrases(
         rf"\b(?:{_ENDS_GERMAN}"
         r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr gültig|doch (?:nicht|lieber"
         r"|wieder)"
-        r"|gilt (?:ab \w+ )?nicht|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
+        r"|(?:ist|sind) (?:jetzt|nun|wieder) (?:ok|okay|erlaubt|gestattet|in ordnung)|gilt (?:ab \w+ )?nicht"
+        r"|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
         r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
         "du musst brauchst hör stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier "
         "darf dürfen kann "
-        "können jetzt",
+        "können jetzt ist sind",
     ),
     Phrases(
         rf"\b(?:{_ENDS_FRENCH}|plutôt|à la place|au lieu d[eu]"
