@@ -473,6 +473,28 @@ Run the linter before you commit.
 run the tests before committing
 When a user asks for a refund, check the order first.
 If a customer is angry, escalate to a human.
+I want short answers
+I need all amounts in EUR
+Call me Sam
+Short answers please
+short answers only pls
+Answers in bullet points
+answer in bullet points please
+Be brief.
+Please be concise.
+I want answers in German
+Please answer briefly.
+Use metric units.
+use tabs
+We use vitest, not jest.
+needs to work offline
+zero dependencies
+Target Python 3.9.
+no flights before 9am
+nothing over $200 a night
+max line length 120
+I don't eat meat.
+We fly on the 3rd of May at the latest.
 """,
     "de": """
 Ab jetzt antworte auf Deutsch.
@@ -503,6 +525,14 @@ Wenn du unsicher bist, frag nach.
 Falls ein Test fehlschlägt, behebe ihn zuerst.
 bevor du committest, lass den Linter laufen
 Im Zweifel frag mich.
+Ich will kurze Antworten
+Kurze Antworten bitte
+Antworten bitte in Stichpunkten
+Fasse dich kurz.
+Nenn mich Sam
+Bitte siezen.
+ohne emojis
+Alle Beträge in EUR
 """,
     "fr": """
 Désormais, réponds en français.
@@ -530,6 +560,13 @@ Quand tu modifies l'API, mets à jour la doc.
 Si tu as un doute, demande-moi.
 Avant de committer, lance le linter.
 Si un client demande un remboursement, vérifie d'abord la commande.
+Je veux des réponses courtes
+Réponses courtes svp
+Appelle-moi Sam
+Sois bref
+sans emojis
+Tutoie-moi.
+Tous les montants en EUR
 """,
     "es": """
 A partir de ahora responde en español.
@@ -557,6 +594,12 @@ Cuando cambies la API, actualiza la documentación.
 Si tienes dudas, pregúntame.
 Antes de hacer commit, ejecuta el linter.
 Si algo no está claro, pregunta.
+Quiero respuestas cortas
+Respuestas cortas por favor
+Llámame Sam
+Sé breve
+sin emojis
+Todos los importes en EUR
 """,
     "pt": """
 A partir de agora responda em português.
@@ -582,6 +625,10 @@ Quando mudar a API, atualize a documentação.
 Se tiver dúvida, pergunte.
 Antes de fazer commit, rode o linter e verifique.
 Na dúvida, pergunte.
+Quero respostas curtas
+Me chame de Sam
+Seja breve, por favor.
+sem emojis
 """,
     "it": """
 D'ora in poi rispondi in italiano.
@@ -607,6 +654,10 @@ Quando cambi l'API, aggiorna la documentazione.
 Se hai dubbi, chiedimi.
 Prima di fare commit, esegui il linter.
 Se qualcosa non è chiaro, chiedi.
+Voglio risposte brevi
+Chiamami Sam
+Sii breve.
+senza emoji
 """,
     "nl": """
 Vanaf nu antwoord in het Nederlands.
@@ -633,6 +684,10 @@ Als je de API wijzigt, werk de docs bij.
 Bij twijfel, vraag het.
 Als een test faalt, herstel die eerst.
 Voordat je commit, draai de linter.
+Ik wil korte antwoorden
+Noem me Sam
+Wees bondig.
+zonder emoji's
 """,
     "ru": """
 С этого момента отвечай по-русски.
@@ -659,6 +714,9 @@ Voordat je commit, draai de linter.
 Если не уверен, спроси.
 Перед коммитом запускай линтер.
 Если что-то непонятно, спрашивай.
+Отвечай коротко.
+Называй меня Сэм
+без эмодзи
 """,
     "zh": """
 从现在开始用中文回答。
@@ -684,6 +742,10 @@ Voordat je commit, draai de linter.
 遵循PEP 8。
 如果不确定，就问我。
 修改接口时要同步更新文档。
+回答简短一点
+叫我小王
+只给代码
+所有金额用欧元
 """,
     "ja": """
 これからは日本語で答えてください。
@@ -710,6 +772,9 @@ PEP 8に従ってください。
 APIを変更したら、ドキュメントも更新してください。
 わからないときは聞いてください。
 ファイルを追加するときは、テストも書いてください。
+短く答えて
+絵文字なしで
+サムと呼んでください。
 """,
     "ko": """
 앞으로는 한국어로 답해 주세요.
@@ -732,6 +797,8 @@ PEP 8을 따라 주세요.
 다음부터는 먼저 확인해 주세요.
 확실하지 않으면 물어봐 주세요.
 파일을 수정할 때는 테스트를 실행해 주세요.
+짧게 답해줘
+샘이라고 불러 주세요.
 """,
     "hi": """
 अब से हिंदी में उत्तर दें।
@@ -928,6 +995,65 @@ Als een test faalt, is de build rood.
 終わったら教えてください。
 変更したらエラーが出ました。
 잘 모르면 어떻게 하나요
+I want to know the short answers to these
+I need you to write the letter
+I want answers to my questions
+I need the dates in the table
+Short answer: yes.
+Brief answers were given by the team.
+answers in the table are wrong
+Write in the file that it is done
+write as soon as you can
+be careful
+be quick
+call me back
+Call me on Monday
+Call me ASAP
+Call Me Maybe is a song
+use tabs component from the library
+Use single quotes in this line.
+the quote has to run first
+my app needs to work, please help
+max value seen 5
+Max errors: none
+the max line 120 was long
+no one over 5 came
+nothing above works
+Nothing before line 3 matters to the bug
+we use React here and there
+we use it here
+i cant eat now
+Ich will antworten
+kurze Antwort: ja
+Antworte auf die Mail
+alle Angaben in der Tabelle sind falsch
+ohne Kommentar
+nenn mir drei
+Ruf mich an
+je veux une réponse
+Appelle-moi demain
+sans commentaire
+Llámame mañana
+sin comentarios por ahora del cliente
+seja bem-vindo
+ik wil antwoorden
+noem me drie redenen
+Ответы короткие были
+叫我去开会
+叫我怎么办
+不用解释了
+回答很简短
+短く切って
+I need the amounts from the invoice
+I want a short summary of this file
+Call me when it is done
+the short answer is yes
+My name is Sam.
+We are on Python 3.9
+Je m'appelle Sam
+Ich heiße Sam.
+Me llamo Sam
+我叫小王
 """
 """What is asked for once, and what happens again and again: neither stands."""
 

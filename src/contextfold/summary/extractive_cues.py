@@ -9,7 +9,7 @@ word and under the name of the one who said it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from contextfold.summary.rule_words import (
     ASKING,
@@ -76,10 +76,10 @@ class AnyOf:
     def __init__(self, *wordings: Phrases) -> None:
         self.patterns = tuple(re.compile(one.pattern, re.IGNORECASE) for one in wordings)
         self._wordless = tuple(pattern for pattern, one in zip(self.patterns, wordings, strict=True) if not one.begins)
-        self._at: dict[str, list[re.Pattern[str]]] = {}
+        self._at: dict[str, list[Callable[[str, int], re.Match[str] | None]]] = {}
         for pattern, one in zip(self.patterns, wordings, strict=True):
             for head in {word[:3] for word in one.begins.split()}:
-                self._at.setdefault(head, []).append(pattern)
+                self._at.setdefault(head, []).append(pattern.match)
 
     def search(self, text: str, known: Heads | None = None) -> bool:
         """Whether one of them occurs. ``known``: the ``heads`` of the text, for a caller that asks several cues."""
@@ -87,8 +87,10 @@ class AnyOf:
             return any(pattern.search(text) for pattern in self.patterns)
         known = heads(text) if known is None else known
         for head in known.keys() & self._at.keys():
-            if any(pattern.match(text, start) for pattern in self._at[head] for start in known[head]):
-                return True
+            for match in self._at[head]:  # plain loops: a generator for each head took a tenth of the time
+                for start in known[head]:
+                    if match(text, start):
+                        return True
         return bool(_OTHER.search(text)) and any(pattern.search(text) for pattern in self._wordless)
 
 

@@ -82,7 +82,8 @@ ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
     r"only(?! (?:has|have|had|took|says|said|works?|shows?|just|imagine)\b)", "an?", "is", "was", "are", "were"
 )
 ENGLISH = Phrases(
-    rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least)"
+    rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least"
+    rf"|the latest)"
     r"|no (?:more|less|later|longer|earlier|fewer|bigger|larger) than|not exceed|under no circumstances|unless|stop and"
     r"|make sure(?! i (?:do|get|got|understand|see)\b)"
     r"|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|report all|deadline|due (?:on|by|date)"

@@ -113,12 +113,12 @@ ENGLISH_CONDITION = Phrases(
     rf"|committing\b|pushing\b)|{_ENGLISH_DOUBT})(?:[^.!?,]|\.(?=\w)){{0,80}}, ?"
     rf"(?:(?:then|please|also|always|first|just|stop and) )*{_ENGLISH_ACT}(?! of\b)"
     rf"|{_ENGLISH_WHERE}{_ENGLISH_DOUBT},? (?:(?:then|please|first|just) )*(?:ask|check|stop)\b"
-    rf"|{_ENGLISH_WHERE}(?:ask|check with|stop and ask|tell|consult)(?: (?:me|us))?(?: first)?,? {_ENGLISH_DOUBT}"
-    rf"|{_ENGLISH_WHERE}(?:when|whenever|while) {_ENGLISH_ALTERING} {_ENGLISH_KIND}(?:\w+ ){{1,3}}(?:always )?"
+    rf"|{_ENGLISH_WHERE}(?:ask|tell)(?: (?:me|us))?(?: first)?,? {_ENGLISH_DOUBT}"
+    rf"|{_ENGLISH_WHERE}when(?:ever)? {_ENGLISH_ALTERING} {_ENGLISH_KIND}(?:\w+ ){{1,3}}(?:always )?"
     rf"(?:use|run|add|keep|follow|write)\b"
     rf"|{_ENGLISH_WHERE}when(?:ever)? you {_ENGLISH_ALTER} (?:an?|any|the) (?:\w+ ){{1,3}}(?:also|please|always) "
     rf"{_ENGLISH_ACT}",
-    "please when whenever if before after once while ask check stop tell consult",
+    "when if before after once ask tell",
 )
 """What an agent does again and again, what may happen more than once, and doubt: neither what is done once (``when you
 are done``, ``if it fails``) nor what happened.
@@ -493,7 +493,7 @@ CONDITION = Phrases(
             r"|scrivi|installi) (?:un|una|uno|nuov[oaie]) |(?:un|una|uno) |qualcosa |qualcuno )[^,.!?]{1,60}, "
             rf"{_WHEN_ACTS['it']}|(?<!\w )\bprima di (?:fare (?:commit|push|merge)|cancellare|pubblicare)"
             rf"[^,.!?]{{0,40}}, {_WHEN_ACTS['it']}|(?<!\w )\b(?:se (?:hai (?:dei |qualche )?dubbi?o?|non sei sicur[oa])"
-            rf"|in caso di dubbio|nel dubbio),? {_WHEN_ACTS['it']}",
+            rf"|nel dubbio),? {_WHEN_ACTS['it']}|(?<=\bin )caso di dubbio,? {_WHEN_ACTS['it']}",
             # Dutch
             r"(?<!\w )\b(?:als|wanneer|voordat) (?:je (?:(?!(?:het|dat|dit|die) )[^,.!?]{1,50} )?(?:wijzigt|verandert"
             rf"|aanpast|hernoemt|commit|pusht)|(?:een |iets |iemand )[^,.!?]{{1,60}}),? {_WHEN_ACTS['nl']}"
@@ -507,7 +507,7 @@ CONDITION = Phrases(
             rf"|в случае сомнений),? {_WHEN_ACTS['ru']}",
         )
     ),
-    "wenn falls sobald bevor im quand lorsque si avant en cuando antes ante quando se sempre na em prima in nel als "
+    "wenn falls sobald bevor im quand lorsque si avant en cuando antes ante quando se sempre na em prima caso nel als "
     "wanneer voordat bij когда если перед прежде при в",
 )
 """The same in other languages."""
@@ -522,6 +522,95 @@ CONDITION_ASIAN = Phrases(
     r"|(?:확실하지 않|잘 모르겠|모르|애매하|헷갈리)(?:으면|면|을 때는?|ㄹ 때) .{0,10}(?:물어|질문|확인)"
     r"|(?:변경|수정|추가|삭제)할 때는? .{1,30}(?:줘|주세요|하세요|해라|십시오)"
     r"|(?:संदेह|शक) हो तो .{0,12}पूछ|\bإذا (?:لم تكن متأكد\w*|كنت غير متأكد|شككت)\b.{0,10}\bف?اسأل"
+)
+
+_NAME = r"(?!\w*day\b|(?:asap|on|at|when|if|back|maybe|crazy)\b)(?-i:[A-ZÀ-ÖØ-Þ])\w"
+ENGLISH_MANNER = Phrases(
+    "|".join(
+        (
+            # English
+            r"\bi(?:['’]d| would)? (?:want|need|like) (?:(?:all|the|your|only|you to give) )*(?:(?:short|brief"
+            r"|concise)(?:er)?"
+            r" (?:answers|replies|responses)|(?:answers|replies|responses|amounts|prices|dates|times|units) (?:in|as)"
+            r" (?!(?:the|this|that|an?|order|my|our)\b)\w)|\bi (?:want|need) you to (?:answer|reply|respond"
+            r"|write) (?:in|with|as)\b",
+            rf"{_ENGLISH_BEGINS}\b(?:(?:short|brief|concise)(?:er)? (?:answers|replies|responses)(?: only)?"
+            rf"(?:,? (?:please|pls|plz))?{_ENDS}|(?:(?:all )?(?:answers|replies|responses)|answer|reply|respond|write)"
+            rf"(?: (?:please|always|only))* (?:in|as) (?:bullet ?points?|bullets|tables?|markdown|plain (?:text|words)"
+            rf"|lower ?case|full sentences)(?:,? (?:please|pls|plz|only))?{_ENDS}"
+            rf"|(?:answer|reply|respond)(?: \w+)? (?:briefly|concisely|tersely){_ENDS}"
+            rf"|be (?:(?:very|more) )?(?:brief|concise|terse|succinct)(?:,? (?:please|pls|plz))?{_ENDS}"
+            rf"|(?:call|address) me (?:as )?{_NAME}"
+            rf"|use (?:(?:metric|imperial|si) units|tabs|(?:single|double) quotes|type hints|snake[_ ]case"
+            rf"|camel ?case){_ENDS}"
+            rf"|(?:has|needs) to (?:run|work|support|fit|compile)\b|zero (?:new |extra |external )?(?:dependencies"
+            rf"|deps){_ENDS}"
+            rf"|max(?:imum)? (?:\w+ )?(?:length|size|width|depth|retries|lines|files|price|tokens|words) (?:is "
+            rf"|of )?(?=\d)|(?:no (?!one\b)\w+|nothing) (?:before|after|over|above"
+            rf"|below) "
+            rf"[$€£]?(?=\d)|target (?:python|node|java|es|ios|android|go|php|ruby) ?v?(?=\d))"
+            rf"|\bwe (?:only )?use (?!(?:it|this|that|them)\b)[\w.+-]{{1,30}}(?: here{_ENDS}|,? (?:not|never) \w)"
+            rf"|(?<=\d )max(?:imum)?{_ENDS}"
+            r"|\bi (?:can(?:not|['’]?t)|do(?: not|n['’]?t)) eat (?:meat|fish|pork|beef|dairy|gluten|nuts|eggs|seafood"
+            r"|sugar)\b",
+        )
+    ),
+    "i short brief concise all answers replies responses answer reply respond write be call address use "
+    "has needs zero max maximum no nothing target we",
+)
+"""How to answer and what to call the user, in few words: what a task of its own would not say."""
+MANNER = Phrases(
+    "|".join(
+        (
+            # German
+            rf"\bich (?:will|möchte|brauche|hätte gerne?) (?:nur )?(?:kurze|knappe|kürzere) antworten\b"
+            rf"|(?<!\w )\b(?:nur )?"
+            rf"(?:kurze|knappe) antworten(?:,? bitte)?{_ENDS}|(?<!\w )\b(?:antworten"
+            rf"|antworte) (?:bitte )?(?:immer )?(?:(?:in"
+            rf"|als) (?:stichpunkten?|tabellen?)|kurz|knapp){_ENDS}|\b(?:fasse?|halte?) dich (?:bitte )?kurz\b"
+            rf"|(?<!\w )\bnenne? mich {_NAME}|(?<!\w )\b(?:bitte (?:nicht )?(?:duzen|siezen){_ENDS}|(?:duze?"
+            rf"|sieze?) mich\b"
+            rf"|(?:bitte )?ohne (?:emojis?|kommentare|erklärungen|floskeln)\b|alle (?:beträge|preise|zeiten|maße"
+            rf"|angaben) "
+            rf"(?:bitte )?in (?!(?:der|die|das|den|dem|ein\w*)\b)[\w-]+{_ENDS}|nix (?:löschen|ändern|pushen|anfassen))",
+            # French, Spanish
+            rf"\bje (?:veux|voudrais) des réponses (?:plus )?(?:courtes|brèves)\b|(?<!\w )\b(?:réponses (?:courtes"
+            rf"|brèves)"
+            rf"(?:,? (?:svp|stp|s['’]il (?:te|vous) pla[iî]t))?{_ENDS}|so(?:is|yez) (?:plus )?(?:brefs?|brève"
+            rf"|concis\w*)\b"
+            rf"|appelle[zr]?[- ]moi {_NAME}|(?:tutoie|vouvoie|tutoyez|vouvoyez)[- ]moi\b|sans (?:emojis?"
+            rf"|commentaires)\b"
+            rf"|tous les (?:montants|prix) en \w+{_ENDS})",
+            rf"\bquiero respuestas (?:más )?(?:cortas|breves)\b|(?<!\w )\b(?:respuestas (?:cortas"
+            rf"|breves)(?:,? por favor)?{_ENDS}"
+            rf"|(?:sé|sea) (?:más )?(?:breve|concis[oa])\b|llámame {_NAME}|tutéame\b|trátame de (?:tú|usted)\b"
+            rf"|sin emojis?\b|todos los (?:importes|precios) en \w+{_ENDS})",
+            # Italian, Portuguese, Dutch
+            rf"\b(?:voglio|vorrei) risposte (?:più )?brevi\b|(?<!\w )\b(?:risposte brevi(?:,? per favore)?{_ENDS}"
+            rf"|sii (?:più )?"
+            rf"(?:breve|concis[oa])\b|chiamami {_NAME}|dammi del (?:tu|lei)\b|senza (?:emoji|commenti)\b)",
+            rf"\bquero respostas (?:mais )?(?:curtas|breves)\b|(?<!\w )\b(?:respostas curtas(?:,? por favor)?{_ENDS}"
+            rf"|seja (?:mais )?(?:breve|concis[oa])\b|sem (?:emojis?|comentários)\b)|(?<=\bme )cham[ae] de {_NAME}",
+            rf"\bik wil (?:graag )?korte(?:re)? antwoorden\b|(?<!\w )\b(?:korte antwoorden(?: graag)?{_ENDS}"
+            rf"|wees (?:kort|bondig"
+            rf"|beknopt)\b|noem me {_NAME}|zonder (?:emoji['’]?s?|commentaar)\b)",
+            # Russian
+            r"(?<!\w )\b(?:отвечай(?:те)? (?:\w+ )?(?:коротко|кратко|короче)\b|(?:хочу |мне нужны )?(?:короткие"
+            r"|краткие) ответы\b"
+            r"|(?:называй|зови)(?:те)? меня \w|без (?:эмодзи|смайлов|комментариев)\b)",
+        )
+    ),
+    "ich nur kurze knappe antworte fass halt nenn bitte duze sieze ohne alle nix je réponses sois soyez appelle tutoie "
+    "vouvoie tutoyez sans tous quiero respuestas sé sea llámame tutéame trátame sin todos voglio vorrei risposte sii "
+    "chiamami dammi senza quero respostas seja chame chama sem ik korte wees noem zonder отвечай хочу мне короткие "
+    "краткие называй зови без",
+)
+"""The same in other languages."""
+MANNER_ASIAN = Phrases(
+    r"(?:回答|回复)(?:请|要|得|尽量)?(?:简短|简洁|精简)(?:一点|一些|些)?(?=[。！!，,]|$)|(?:^|[。，,请])(?:以后)?叫我(?![去来怎做干如先]|什么)"
+    r"(?=.{1,6}(?:[。！!，,]|$))|不(?:用|要|需要)解释(?!了)|只给我?代码|(?:所有|全部)(?:金额|价格)都?用"
+    r"|(?:短く|簡潔に|手短に)(?:答えて|回答して|お願い)|絵文字(?:なし|抜き|は不要)|と呼んで(?:ください|下さい|ね|[。！!]|$)"
+    r"|(?:짧게|간단히|간결하게) (?:답|대답|말)(?:변)? ?(?:해|하)|라고 불러|이모지 없이"
 )
 
 STANDING = (
@@ -542,6 +631,9 @@ STANDING = (
     ARABIC,
     CONDITION,
     CONDITION_ASIAN,
+    ENGLISH_MANNER,
+    MANNER,
+    MANNER_ASIAN,
 )
 """What stands without a word that demands or forbids."""
 
