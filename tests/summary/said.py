@@ -298,6 +298,31 @@ Tests zijn verplicht.
 Спроси меня, прежде чем что-то удалять.
 Тесты обязательны.
 """,
+    "pl": """
+Nigdy nie pushuj na main.
+Zawsze pisz testy.
+Nie dotykaj bazy danych.
+nie zmieniaj API
+Używaj tylko biblioteki standardowej.
+Musi działać offline.
+Nie wolno usuwać logów.
+Bez emoji.
+bez komentarzy w kodzie
+Żadnych nowych zależności.
+Maksymalnie 3 pliki.
+Odpowiedź musi mieć mniej niż 100 słów.
+Skończ do piątku.
+Unikaj zmiennych globalnych.
+Upewnij się, że testy przechodzą.
+Trzymaj się Pythona 3.11.
+Koszt nie może przekroczyć 40 euro.
+Budżet wynosi 900 euro.
+Pod żadnym pozorem nie commituj.
+Nie chcę nowych zależności.
+proszę nie usuwaj danych
+Zostaw konfigurację bez zmian.
+Nie pisz do klienta.
+""",
     "zh": """
 别碰数据库。
 请别修改测试
@@ -717,6 +742,21 @@ zonder emoji's
 Отвечай коротко.
 Называй меня Сэм
 без эмодзи
+""",
+    "pl": """
+Od teraz odpowiadaj po polsku.
+Od tej pory używaj tabulatorów.
+Odpowiadaj po angielsku.
+Pisz po polsku.
+Uruchamiaj testy po każdej zmianie.
+Po każdym commicie uruchamiaj linter.
+Wolę krótkie odpowiedzi.
+Preferuję tabele.
+Jestem wegetarianką.
+Mam alergię na orzechy.
+W razie wątpliwości pytaj.
+Jeśli nie jesteś pewny, zapytaj.
+Gdy zmieniasz API, aktualizuj dokumentację.
 """,
     "zh": """
 从现在开始用中文回答。
@@ -1342,6 +1382,32 @@ Het werkt nog altijd niet.
 هل يمكنك دائمًا استخدام هذا؟
 아직 답이 없어요.
 절대 안 바뀌네요
+Nie działa.
+Nie wiem.
+Zawsze pada na Windowsie.
+Nigdy nie działało.
+Nigdy tego nie widziałem.
+Tylko jeden test nie przechodzi.
+Muszę już iść.
+To musi być błąd sieci.
+Trzeba było zapytać.
+Bez problemu.
+Żadnych błędów.
+Plik nie został znaleziony.
+Od teraz działa.
+Po każdej zmianie pada.
+Napisz list po angielsku.
+Uruchom testy.
+Sprawdź logi.
+Wolę pierwszą opcję.
+Nie ma odpowiedzi z serwera.
+Mam pytanie.
+Do jutra!
+Nie mogę się zalogować.
+Nie rozumiem.
+Dodaj test do każdego modułu.
+Gdy uruchamiam, pada.
+Daj mi znać, jak skończysz.
 """
 """How things are, what others do and how the speaker feels; reports, questions and small talk."""
 
@@ -1470,6 +1536,8 @@ LIFTED = [
     ("Verwende immer das Modul Zahlung.", "Das Modul Zahlung gilt nicht mehr."),
     ("Keine Emojis.", "Emojis sind wieder erlaubt."),
     ("Keine Emojis.", "Emojis sind jetzt ok."),
+    ("Nigdy nie pushuj na main.", "Teraz możesz pushować na main."),
+    ("Zawsze uruchamiaj testy.", "Nie musisz już uruchamiać testów."),
 ]
 """A rule, and words that take it back."""
 
@@ -1549,6 +1617,8 @@ STAYING = [
     ("Buche nie bei Ryanair.", "EasyJet ist jetzt ok."),
     ("The timeout must be 10 seconds.", "actually it took 30 seconds"),
     ("The timeout must be 10 seconds.", "make it 5 pixels"),
+    ("Nie dotykaj bazy danych.", "Możesz już uruchomić testy."),
+    ("Nigdy nie pushuj na main.", "Nie działa push na main."),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

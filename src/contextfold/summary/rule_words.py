@@ -111,7 +111,7 @@ ENGLISH = Phrases(
 )
 
 
-NOW = "now|jetzt|nun|maintenant|désormais|ahora|agora|ora|adesso|nu|теперь"
+NOW = "now|jetzt|nun|maintenant|désormais|ahora|agora|ora|adesso|nu|теперь|teraz"
 """Beside a figure it says that another one held before."""
 
 
@@ -140,8 +140,14 @@ _GERMAN_DEALS = (
 )
 """What agents are asked to leave beside their work on files. Without a word before it: ``der Start klappt nicht``."""
 _GERMAN_OF = _of_what("was|warum|wieso|weshalb|wie|wo|ob|wenn|weil|falls|dass", "(?:die|das|der|den) nicht")
+_POLISH_NOT = (
+    r"(?:[^.!?]{0,80}[ąćęłńśźż]| (?:ma|mam|wiem|rozumiem|umiem|znam|jest|to|tak|teraz|pisz"
+    r"|\w{2,20}(?:uje|aje|odzi|[aui]j|yj))\b)"
+)
+"""Behind ``nie``: it is no German for never, but the Polish ``not``."""
 GERMAN = Phrases(
-    r"\b(?:nie(?:mals)?|kein\w*(?! (?:ahnung|problem|idee|lust|zeit|sorge)\b)|(?<!\bich )muss(?! ich\b)|müssen|darf"
+    rf"\b(?:nie(?!{_POLISH_NOT})|niemals"
+    r"|kein\w*(?! (?:ahnung|problem|idee|lust|zeit|sorge)\b)|(?<!\bich )muss(?! ich\b)|müssen|darf"
     rf"|dürfen|{ONLY_GERMAN}|unbedingt|immer|ausschlie(?:ß|ss)lich|höchstens"
     r"|mindestens|maximal|spätestens|frist|keinesfalls|auf keinen fall|verboten|finger weg|nicht überschreiten"
     r"|bis (?:zum|spätestens|morgen|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|ende|(?=\d))|vor (?:dem )?(?=\d)"
@@ -289,6 +295,22 @@ RUSSIAN = Phrases(
     "бюджет лимит срок ни никаких избегай убедись придерживайся без до к оставь",
 )
 
+_POLISH_DO = r"(?:\w{2,20}(?:[aui]j|yj)|pisz|rób|pytaj|sprawdź|uruchom|użyj|twórz|dzwoń|mów|róbcie|piszcie)(?:cie|my)?"
+POLISH = Phrases(
+    # An imperative is what is asked for: ``zawsze pada`` and ``nigdy nie działało`` tell how things are.
+    rf"\b(?:nigdy (?:\w+ )?nie {_POLISH_DO}|zawsze (?:najpierw )?{_POLISH_DO}|{_POLISH_DO} (?:\w+ ){{0,3}}(?:zawsze"
+    r"|wyłącznie|tylko)|muszą|(?<!\bnie )musi(?:my|sz|cie)?(?! (?:być|to być) (?:błąd|jakiś|coś|problem)\b)|nie wolno"
+    r"|zabronion\w+"
+    r"|trzeba(?! (?:było|by)\b)|pod żadnym pozorem|w żadnym wypadku|co (?:najmniej|najwyżej) (?=\d)|maksymalnie (?=\d)"
+    r"|nie (?:więcej|dłużej|później) niż|nie może (?:przekraczać|przekroczyć|być większ\w+)|mniej niż (?=\d)"
+    r"|upewnij się|trzymaj się|nie chcę (?:\w+ ){0,2}(?:nowych|żadnych|komentarzy|zmian)|bez (?:emoji|komentarzy"
+    r"|nowych|zewnętrznych)|(?:do|przed) (?:poniedziałk|wtork|środ|czwartk|piątk|sobot|niedziel|jutr)\w{1,3}"
+    rf"|{_limit('budżet|limit', 'to|wynosi|jest')}|zostaw .{{1,40}} (?:w spokoju|bez zmian|jak jest))\b"
+    rf"|{first('proszę', 'i', 'ale')}\b(?:nie {_POLISH_DO}|unikaj \w+|żadnych (?!(?:błędów|problemów|wyników)\b)\w+)\b",
+    "nigdy zawsze muszą musi nie zabronion trzeba pod w co maksymalnie mniej upewnij trzymaj bez do przed budżet limit "
+    "zostaw unikaj żadnych używaj użyj odpowiadaj pisz zmieniaj edytuj",
+)
+
 KOREAN = Phrases(
     r"절대|반드시|항상|금지|최대|최소|까지|예산|(?:마감|기한|한도)[은는이가을를]? ?:? ?(?=\d)|만 (?:사용|써|쓰|수정|답)"
     r"|지 ?(?:마|말)(?:[세아고라십 .!]|$)"
@@ -380,6 +402,7 @@ RULES = (
     ITALIAN,
     DUTCH,
     RUSSIAN,
+    POLISH,
     KOREAN,
     CHINESE,
     JAPANESE,
@@ -424,7 +447,7 @@ REPORTS = "|".join(
         r"|is over)\b|\bbudget was (?:cut|approved|rejected)(?! to\b| at\b)\b",
         r"\b(?:must be (?:kidding|joking|it\b)|never (?:replied|answered)|always a pleasure|only kidding)\b",
         # German
-        r"\A\W*(?:bis (?:morgen|dann|bald)|até amanhã|tot morgen|до завтра|hasta mañana)(?: dann)?\W*\Z"
+        r"\A\W*(?:bis (?:morgen|dann|bald)|do jutra|até amanhã|tot morgen|до завтра|hasta mañana)(?: dann)?\W*\Z"
         r"|\A\W*(?:muss|darf|müssen|dürfen) (?:ich|wir|man|das|es)\b.*|\bich darf\b|\bkein ding\b"
         r"|\btoujours partante?\b|\bsiempre es un placer\b|(?:不要|别)客气|必ずしも",
         r"\b(?:immer (?:noch|wieder|leer|kaputt|falsch|null|langsamer|öfter|schlechter)|noch immer|wie immer)\b"
@@ -492,7 +515,8 @@ FORBIDS = Phrases(
     r"|hands off|refrain|stay (?:out|away)|leave|alone|untouched|unchanged|nicht|nichts|nie(?:mals)?|kein\w*|ohne"
     r"|vermeide\w*|verboten|finger weg|unverändert|ne|pas|rien|jamais|aucune?|sans|évite[zr]?|interdit\w*|laisse[zr]?"
     r"|nunca|nada|ning[uú]n\w*|sin|evit\w+|prohibid\w*|dej[ae]|não|nenhum\w*|sem|proibid\w*|deix[ea]|non|mai|niente"
-    r"|nessun\w*|senza|vietat\w*|lascia\w*|niet|niets|nooit|geen|zonder|vermijd|verboden|не|ни|никогда|нельзя|никаких"
+    r"|nessun\w*|senza|vietat\w*|lascia\w*|niet|niets|nooit|geen|zonder|vermijd|verboden|nigdy|bez|żadnych|unikaj"
+    r"|zabronion\w+|не|ни|никогда|нельзя|никаких"
     r"|без|запрещ\w*|избегай\w*|оставь)\b|\bn['’]|[不别別勿禁避]|ない|ません|ずに|[うくすつぬむるいえ]な[。！!]"
     rf"|지 ?(?:마|말)|\b안 |금지|피해|{_NOT_HINDI}|बिना|वर्जित|मना है|\bو?(?:لا|ألا|عدم|ممنوع|بدون|دون"
     rf"|محظور|تجنب)\b|\bي[ُ]?(?:منع|حظر)"

@@ -63,7 +63,7 @@ _WHEN = re.compile(rf"\b(?:{DAYS.pattern})\b", re.IGNORECASE)
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
 _FORGET = re.compile(
     r"(?<!n['’]t )(?<!\bnot )(?<!\bdont )(?<!\bnever )\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
-    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*)\b(?! nicht\b)",
+    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij)\b(?! nicht\b)",
     re.IGNORECASE,
 )
 """What they are about need not be all that a rule says: the linter is forgotten with *always run the linter*."""
@@ -115,6 +115,7 @@ _EMPTY = frozenset(
         "désormais dorénavant poi partir plaît plait adelante favor diante avanti favore voortaan vanaf going",
         "alsjeblieft forward henceforth jeder jede jedem jedes chaque cada ogni elke iedere отныне впредь этого",
         "момента пожалуйста",
+        "nigdy zawsze tylko proszę możesz można wolno teraz już znowu zamiast jednak zapomnij dla musi trzeba więcej",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -262,7 +263,7 @@ def _with_nouns(text: str) -> frozenset[str]:
     all that it is about.
     """
     nouns = {word for name in _things(text).capitalized for word in name.lower().split()}
-    return frozenset(word[: _STEM - 1] for word in _plain(text) | nouns)
+    return frozenset(word[: _STEM - 2] for word in _plain(text) | nouns)
 
 
 def _corrects(one: Statement, rules: Sequence[tuple[int, Statement]]) -> bool:

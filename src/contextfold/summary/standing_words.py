@@ -363,6 +363,26 @@ RUSSIAN = Phrases(
     "перед при до в каждый говор коммент общай я предпочитаю мне у",
 )
 
+_POLISH_REPLY = (
+    rf"{first('i', 'ale', 'proszę', 'teraz', 'pory')}\b(?:(?:odpowiadaj|odpowiedz|pisz|mów)(?: (?:mi|nam|zawsze|tylko"
+    r"|wszystko))* po|(?:wróć|przejdź) na) (?:polsk|angielsk|niemieck|francusk|hiszpańsk|rosyjsk)(?:u|i)\b"
+)
+_POLISH_DO = (
+    r"(?:uruchamiaj|uruchom|sprawdzaj|aktualizuj|pytaj|zapytaj|pisz|rób|dodawaj|pokazuj|commituj|testuj|używaj)"
+)
+POLISH = Phrases(
+    r"\b(?:od (?:teraz|tej pory|dziś|dzisiaj)|odtąd)\b(?!,? (?:(?:to|wszystko) )?(?:działa|jest|mam|będę|jestem)\b)"
+    rf"|{_POLISH_REPLY}|(?<!\w )\b(?:po|przed) każd(?:ej|ym) (?:zmian|commi|krok|merg|wdroż"
+    rf"|push)\w{{0,5}},? {_POLISH_DO}\b"
+    rf"|(?<!\w )\b{_POLISH_DO} [^.!?]{{1,60}} (?:po|przed) każd(?:ej|ym) (?:zmian|commi|krok|merg|wdroż|push)\w*"
+    rf"|(?<!\w )\b(?:jeśli|gdy) (?:nie jesteś pew\w+|masz wątpliwości|zmieniasz \w[^.!?,]{{1,40}}), {_POLISH_DO}\b"
+    rf"|(?<!\w )\bw razie wątpliwości,? {_POLISH_DO}\b|\b(?:wolę|wolałbym|wolałabym|preferuję)\b(?! (?:pierwsz|drug"
+    rf"|ostatni)\w+)"
+    r"|\b(?:jestem (?:\w+ )?(?:wegetarian|wegan|uczulon)\w+|mam alergię)",
+    "od odtąd odpowiadaj pisz mów wróć przejdź po przed uruchamiaj sprawdzaj aktualizuj pytaj zapytaj rób dodawaj "
+    "pokazuj commituj testuj używaj jeśli gdy w wolę wolałbym preferuję jestem mam",
+)
+
 _IN_CHINESE = (
     r"(?:中文|汉语|国语|普通话|英文|英语|日文|日语|韩语|韩文|法语|德语|西班牙语|俄语|阿拉伯语|葡萄牙语|意大利语)"
 )
@@ -624,6 +644,7 @@ STANDING = (
     ITALIAN,
     DUTCH,
     RUSSIAN,
+    POLISH,
     CHINESE,
     JAPANESE,
     KOREAN,
@@ -648,6 +669,7 @@ REPLIES = Phrases(
             _ITALIAN_REPLY,
             _DUTCH_REPLY,
             _RUSSIAN_REPLY,
+            _POLISH_REPLY,
             _CHINESE_REPLY,
             _JAPANESE_REPLY,
             _KOREAN_REPLY,

@@ -115,6 +115,12 @@ LIFTS = (
         "вместо забудь игнорируй больше отмен теперь снова уже можно",
     ),
     Phrases(
+        r"\b(?:nie (?:musisz|trzeba) już|już nie (?:musisz|trzeba|obowiązuje)|zapomnij o|zamiast"
+        r"|jednak (?:nie|użyj|możesz)|(?:możesz|można|wolno) (?:już|teraz|znowu)"
+        r"|(?:teraz|już|znowu) (?:możesz|można|wolno)|cofam)\b",
+        "nie już zapomnij zamiast jednak możesz można wolno teraz znowu cofam",
+    ),
+    Phrases(
         rf"{_ENDS_ASIAN}"
         r"|改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
         r"|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
@@ -137,7 +143,7 @@ SWAPS = Phrases(
     rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
     r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
     r"|вместо|(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
-    r"|имел[аи]? в виду)\b|के बजाय|की जगह|के बदले|मेरा मतलब|\bبدل(?:ا|اً|ًا) |\bكنت أقصد|改成"
+    r"|имел[аи]? в виду|zamiast)\b|के बजाय|की जगह|के बदले|मेरा मतलब|\bبدل(?:ا|اً|ًا) |\bكنت أقصد|改成"
     r"|改为|换成|我的意思是|ではなく|代わり|変更して|대신)"
 )
 """What puts something in the place of something, in a question as well: ``could you use port 9000 instead?``, and not
