@@ -1408,6 +1408,22 @@ Nie rozumiem.
 Dodaj test do każdego modułu.
 Gdy uruchamiam, pada.
 Daj mi znać, jak skończysz.
+kein Plan
+keine Eile
+nie gehört
+immer dieser Fehler
+nur noch eine Frage
+only one more thing
+siempre me pasa esto
+nunca lo había visto
+никогда такого не видел
+всегда пожалуйста
+только что упало
+Is it true that one must call init first
+do you always answer like this
+Must I restart
+how do i make sure it never sleeps
+what does "must not" mean here
 """
 """How things are, what others do and how the speaker feels; reports, questions and small talk."""
 

@@ -417,7 +417,8 @@ ASKS_WHY = (
 
 ASKING = (
     r"\A\W*(?:(?:so|and|but|ok(?:ay)?|hm+|wait|well|then|und|aber|also|et|mais|alors|y|pero|e|mas|ma|en|maar|dus|а|и"
-    rf"|но),? ){{0,2}}{ASKS_WHY}"
+    rf"|но),? ){{0,2}}"
+    rf"(?:{ASKS_WHY}|(?:is it true|do you always|must i|how (?:do|can) (?:i|we)|what does|was bedeutet|wie kann ich)\b)"
 )
 """A question why something is so, which many type without a question mark."""
 
@@ -448,6 +449,11 @@ REPORTS = "|".join(
         r"\b(?:must be (?:kidding|joking|it\b)|never (?:replied|answered)|always a pleasure|only kidding)\b",
         # German
         r"\A\W*(?:bis (?:morgen|dann|bald)|do jutra|até amanhã|tot morgen|до завтра|hasta mañana)(?: dann)?\W*\Z"
+        r"|\A\W*(?:kein plan|keine eile|nie gehört|nur noch eine frage|only one more (?:thing|question)"
+        r"|nunca lo había visto"
+        r"|siempre me pasa(?: esto| lo mismo)?|никогда такого не видела?|всегда пожалуйста|только что (?:упал[ао]?"
+        r"|сломал\w+))"
+        r"\W*\Z|\A\W*immer diese[rs]? \w+\W*\Z"
         r"|\A\W*(?:muss|darf|müssen|dürfen) (?:ich|wir|man|das|es)\b.*|\bich darf\b|\bkein ding\b"
         r"|\btoujours partante?\b|\bsiempre es un placer\b|(?:不要|别)客气|必ずしも",
         r"\b(?:immer (?:noch|wieder|leer|kaputt|falsch|null|langsamer|öfter|schlechter)|noch immer|wie immer)\b"
