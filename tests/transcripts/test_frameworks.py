@@ -71,8 +71,13 @@ def adk(*, by_alias: bool = False) -> bytes:
 
     call = types.FunctionCall(name="ls", args={"path": "."}, id="c1")
     answer = types.FunctionResponse(name="ls", response={"result": OUTPUT}, id="c1")
+    # What ADK sends to no model is no message.
+    asked = types.FunctionCall(name="adk_request_credential", args={"client_secret": "hunter2"}, id="c0")
+    given = types.FunctionResponse(name="adk_request_credential", response={"access_token": "hunter2"}, id="c0")
     events = [
         event("user", types.Part(text="List the files."), role=None),
+        event("lister", types.Part(function_call=asked), role="model"),
+        event("user", types.Part(function_response=given), role="user"),
         event("lister", types.Part(text="I lo"), role="model", partial=True),
         event("lister", types.Part(text="I look."), types.Part(function_call=call), role="model"),
         event("lister", types.Part(function_response=answer), role="user"),

@@ -44,6 +44,7 @@ from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
+from contextfold.transcripts.frameworks import is_adks_own
 
 __all__ = ["CompactionPlugin", "EventsSummarizer"]
 
@@ -301,7 +302,7 @@ def _content_of(event: Event) -> Any:
     """What an event says: its content, or that of an earlier compaction."""
     compaction = event.actions.compaction if event.actions else None
     content = event.content if compaction is None else compaction.compacted_content
-    if content is None or not content.parts:
+    if content is None or not content.parts or is_adks_own(content):
         return None
     # without a role it would be the user's; whose it is, the event says
     return (

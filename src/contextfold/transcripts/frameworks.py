@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from contextfold import formats
 from contextfold.errors import InputError, reason, shown
+from contextfold.formats import gemini_shapes as shapes
 from contextfold.transcripts import agents
 from contextfold.transcripts.agents import first
 from contextfold.transcripts.conversation import Conversation
@@ -21,6 +22,8 @@ from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
 
 DEPTH = 3
+ADKS_OWN = ("adk_request_credential", "adk_request_confirmation", "adk_framework")
+"""Names of calls and results that ADK and an application exchange."""
 MODELS = ("gpt", "chatgpt", "bing", "bard", "model", "assistant")
 SPEAKERS = {"system": "system", "human": "user", "user": "user", **dict.fromkeys(MODELS, "assistant")}
 """Who speaks in data sets like ShareGPT's, as roles."""
@@ -127,11 +130,22 @@ def _is_adk(value: Any) -> bool:
     return any(isinstance(content, dict) and isinstance(content.get("parts"), list) for content in contents)
 
 
+def is_adks_own(content: Any) -> bool:
+    """Whether a content is of an event between ADK and the application, such as a user's credentials for a tool. ADK
+    sends none of them to a model.
+    """
+    parts = shapes.get(content, "parts")
+    of = ("function_call", "function_response")
+    inner = [shapes.get(part, name) for part in (parts if isinstance(parts, list) else ()) for name in of]
+    return any(shapes.get(one, "name") in ADKS_OWN for one in inner)
+
+
 def _of_adk(session: dict[str, Any]) -> list[Any]:
     contents = []
     for event in session["events"]:
         content = event.get("content")
-        if content and not event.get("partial"):  # pieces of a stream, which the whole answer follows
+        # The whole answer follows pieces of a stream.
+        if content and not event.get("partial") and not is_adks_own(content):
             author = "user" if event.get("author") == "user" else "model"
             contents.append({**content, "role": content.get("role") or author})
     return contents

@@ -465,6 +465,37 @@ def test_an_event_without_a_role_is_its_authors() -> None:
     assert "[assistant]\nword of the guide number 2." in asked[0]
 
 
+@pytest.mark.parametrize("name", ["adk_request_credential", "adk_request_confirmation", "adk_framework"])
+def test_what_adk_keeps_from_models_is_in_no_summary_and_no_prompt_for_one(name: str) -> None:
+    prompts: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        prompts.append(prompt)
+        return "The user asked for the calendar."
+
+    def said(author: str, **part: Any) -> Event:
+        role = "user" if author == "user" else "model"
+        return Event(author=author, content=types.Content(role=role, parts=[types.Part(**part)]))
+
+    events: list[Event] = []
+    for number in range(6):
+        call = types.FunctionCall(id=f"c{number}", name=name, args={"client_secret": f"TOPSECRET{number}"})
+        answer = types.FunctionResponse(id=f"c{number}", name=name, response={"access_token": f"TOPSECRET{number}"})
+        events += [
+            said("user", text=f"Show day {number}. " + "please " * 60),
+            said("clerk", function_call=call),
+            said("user", function_response=answer),
+            said("clerk", text=f"Day {number} is free. " + "nothing " * 60),
+        ]
+    for summarizes in (EventsSummarizer(), EventsSummarizer(summarizer)):
+        made = asyncio.run(summarizes.maybe_summarize_events(events=events))
+        assert made is not None
+        assert "Show day 0." in (told := made.model_dump_json())
+        assert "TOPSECRET" not in told
+    assert prompts
+    assert "TOPSECRET" not in "".join(prompts)
+
+
 @pytest.mark.strict
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_asked: bool) -> None:
