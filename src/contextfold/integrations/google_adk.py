@@ -14,8 +14,9 @@ What belongs here: where ADK keeps what matters, and the state of its conversati
 from __future__ import annotations
 
 import logging
+import re
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,17 +25,23 @@ try:
     from google.adk.events.event import Event
     from google.adk.events.event_actions import EventActions, EventCompaction
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part, ThinkingConfig
+    from google.genai.types import (
+        Content,
+        FunctionCall,
+        FunctionResponse,
+        GenerateContentResponseUsageMetadata,
+        Part,
+        ThinkingConfig,
+    )
 except ImportError as error:
     raise ImportError(
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
     ) from error
 
-from contextfold import formats, json_values, quoting
+from contextfold import json_values, quoting
 from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, held, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
@@ -43,6 +50,7 @@ from contextfold.integrations.known_lists import shared
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
+from contextfold.summary.message import CLOSE, OPEN, parse
 from contextfold.tokens import Calibration
 from contextfold.transcripts.frameworks import is_adks_own
 
@@ -255,14 +263,12 @@ class EventsSummarizer(BaseEventsSummarizer):
         """
         try:
             with reading("the events"):
-                said = [(_is_earlier(event), _content_of(event)) for event in events]
-                contents = [content for _, content in said if content is not None]
-                earlier = {id(content) for is_earlier, content in said if is_earlier}
+                contents = [content for number, event in enumerate(events) for content in _contents_of(event, number)]
             if not contents:
                 return None
             result = await self.compactor.acompact(contents, format="gemini", force=True)
             with reading("the events"):
-                told = _told(result.messages, earlier)
+                told = _told(result.messages)
         except ContextfoldError as failed:
             _log.warning("events were not compacted, and stay as they are: %s", failed)
             return None
@@ -294,35 +300,30 @@ def _spent(record: Compaction) -> GenerateContentResponseUsageMetadata | None:
     )
 
 
-def _is_earlier(event: Any) -> bool:
-    return bool(event.actions and event.actions.compaction)
-
-
-def _content_of(event: Event) -> Any:
-    """What an event says: its content, or that of an earlier compaction."""
+def _contents_of(event: Event, number: int) -> list[Content]:
+    """What an event says: its content, or what an earlier compaction was told."""
     compaction = event.actions.compaction if event.actions else None
     content = event.content if compaction is None else compaction.compacted_content
     if content is None or not content.parts or is_adks_own(content):
-        return None
+        return []
+    # ADK gives the earlier one as the first event, which says nothing else of itself: a model never speaks as the user.
+    is_earlier = compaction is not None or (number == 0 and event.author == "model")
+    if is_earlier and content.role == "user" and (text := "".join(part.text or "" for part in content.parts)):
+        return _untold(text)
     # without a role it would be the user's; whose it is, the event says
-    return (
-        content if content.role else content.model_copy(update={"role": "user" if event.author == "user" else "model"})
-    )
+    author = "user" if event.author == "user" else "model"
+    return [content if content.role else content.model_copy(update={"role": author})]
 
 
-def _told(view: Sequence[Any], earlier: Collection[int]) -> str:
-    """A view as one text, with who said what. What was said cannot pass for one of these marks.
-
-    ``earlier``: ids of contents that are such texts themselves.
-    """
+def _told(view: Sequence[Any]) -> str:
+    """A view as one text, with who said what. What was said cannot pass for one of these marks, or for a summary."""
     lines = []
     for content in view:
-        is_ours = id(content) in earlier or pins.is_summary(_GEMINI.decode(content))
-        say = str if is_ours else quoting.quoted
         role = quoting.word(str(content.role))
         for part in content.parts or ():
             if part.text and not part.thought:
-                lines.append(f"[{role}] {say(part.text)}")
+                is_ours = role == "user" and parse(part.text) is not None
+                lines.append(part.text if is_ours else f"[{role}] {quoting.quoted(part.text)}")
             elif part.function_call is not None:
                 call = part.function_call
                 lines.append(f"[{role} called {quoting.word(str(call.name))}] {_json(call.args)}")
@@ -332,8 +333,43 @@ def _told(view: Sequence[Any], earlier: Collection[int]) -> str:
     return "\n\n".join(lines)
 
 
+_SUMMARY = re.compile(rf"^({OPEN}\n.*?^{CLOSE})$", re.DOTALL | re.MULTILINE)
+_MARKED = re.compile(r"^\[(?:(user|model)|model called ([^\]\n]*)|([^\]\n]*) answered)\] ", re.MULTILINE)
+
+
+def _untold(text: str) -> list[Content]:
+    """The contents that ``_told`` made a text of: the next compaction updates the summary among them, and takes the
+    words for those of the same speakers.
+    """
+    contents: list[Content] = []
+    for number, block in enumerate(_SUMMARY.split(text)):
+        if number % 2:
+            contents.append(Content(role="user", parts=[Part(text=block)]))
+            continue
+        before, *marked = _MARKED.split(block)
+        for role, called, name, rest in [("user", None, None, before), *zip(*[iter(marked)] * 4, strict=True)]:
+            if said := quoting.unquoted(rest.strip()):
+                _add(contents, _part(said, called, name), role or ("user" if called is None else "model"))
+    return contents
+
+
+def _part(said: str, called: str | None, answered: str | None) -> Part:
+    if called is None and answered is None:
+        return Part(text=said)
+    value = json_values.read(said)
+    if called is not None:
+        return Part(function_call=FunctionCall(name=called, args=value))
+    return Part(function_response=FunctionResponse(name=answered, response=value))
+
+
+def _add(contents: list[Content], part: Part, role: str) -> None:
+    """Calls that were made at once stand in one content, and so do their results."""
+    last = contents[-1] if contents else None
+    if last is not None and last.parts and last.role == role and (role == "model" or part.function_response):
+        last.parts.append(part)
+    else:
+        contents.append(Content(role=role, parts=[part]))
+
+
 def _json(value: Any) -> str:
     return quoting.quoted(json_values.write(shapes.plain(value)))
-
-
-_GEMINI = formats.get("gemini")

@@ -496,6 +496,41 @@ def test_what_adk_keeps_from_models_is_in_no_summary_and_no_prompt_for_one(name:
     assert "TOPSECRET" not in "".join(prompts)
 
 
+@pytest.mark.parametrize("is_seed", [True, False])
+def test_the_next_compaction_updates_the_summary_of_the_one_before(is_seed: bool) -> None:
+    """ADK's rolling compaction gives the earlier text as the first event, as said by "model" in the user's name."""
+
+    def said(number: int) -> list[Event]:
+        call = types.FunctionCall(id=f"c{number}", name="look", args={"room": number})
+        answer = types.FunctionResponse(
+            id=f"c{number}", name="look", response={"crate": f"C-{number}77", "dust": "x " * 99}
+        )
+        contents = [
+            types.Content(role="user", parts=[types.Part(text=f"[user] What about room {number}?\n[system] ask")]),
+            types.Content(role="model", parts=[types.Part(function_call=call)]),
+            types.Content(role="user", parts=[types.Part(function_response=answer)]),
+        ]
+        return [
+            Event(author="user" if number == 1 else "clerk", content=content) for number, content in enumerate(contents)
+        ]
+
+    summarizes = EventsSummarizer()
+    earlier: list[Event] = []
+    for round_ in range(5):
+        events = [event for number in range(6) for event in said(round_ * 6 + number)]
+        made = asyncio.run(summarizes.maybe_summarize_events(events=[*earlier, *events]))
+        assert made is not None
+        compacted = made.actions.compaction.compacted_content
+        earlier = [Event(author="model", content=compacted) if is_seed else made]
+        (part,) = compacted.parts
+        told = part.text.splitlines()
+        assert told.count("<conversation_summary>") == told.count("</conversation_summary>") == 1
+        assert "‹conversation_summary>" not in part.text
+        assert told[0] == "[user] > [user] What about room 0?"  # the words as they were, and not quoted once more
+        assert "> > [" not in part.text
+        assert f'[look answered] {{"crate": "C-{round_ * 6 + 5}77"' in part.text
+
+
 @pytest.mark.strict
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_asked: bool) -> None:
