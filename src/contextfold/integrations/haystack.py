@@ -146,10 +146,24 @@ class ContextfoldCompactor:
         if hasattr(self.summarizer, "warm_up"):
             self.summarizer.warm_up()
 
+    async def warm_up_async(self) -> None:
+        """``warm_up`` for async agents."""
+        if hasattr(self.summarizer, "warm_up_async"):
+            await self.summarizer.warm_up_async()
+        else:
+            self.warm_up()
+
     def close(self) -> None:
         """Release what that chat generator holds."""
         if hasattr(self.summarizer, "close"):
             self.summarizer.close()
+
+    async def close_async(self) -> None:
+        """``close`` for async agents."""
+        if hasattr(self.summarizer, "close_async"):
+            await self.summarizer.close_async()
+        else:
+            self.close()
 
     # ---- one algorithm for both colors ----
 
@@ -175,7 +189,7 @@ class ContextfoldCompactor:
             options = {"format": FORMAT, "calibration": calibration, "instructions": self.instructions, "force": force}
             try:
                 result: CompactionResult = await ports.call(
-                    _bound(compact, self._compactor(target, beyond)), history, record, options
+                    _bound(compact, self._compactor(target, beyond, compact)), history, record, options
                 )
             except SummaryFailed as error:
                 logger.warning("the messages stay as they are: %s", error)
@@ -217,8 +231,12 @@ class ContextfoldCompactor:
         calibration = Calibration().learn(estimated, counted)
         return calibration, counted / (estimated * calibration.ratio) if calibration.observations else 1.0
 
-    def _compactor(self, target: int | None, beyond: float = 1.0) -> Compactor:
-        """A compactor for a target; without one, it only looks. ``beyond``: their tokens for one of ours."""
+    def _compactor(
+        self, target: int | None, beyond: float = 1.0, compact: Callable[..., Any] = Compactor.compact
+    ) -> Compactor:
+        """A compactor for a target; without one, it only looks. ``beyond``: their tokens for one of ours. ``compact``:
+        what is called of it, and so how a chat generator is asked.
+        """
         if target is None:
             # A window that nothing exceeds: it is only asked for its estimate.
             return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
@@ -226,7 +244,8 @@ class ContextfoldCompactor:
         update = {"trigger": parse_trigger(None), "target": Size("tokens", aim)}
         policy = self.policy.model_copy(update=update)
         window = max(room, aim + 1, 1_000)
-        return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
+        summarizer = _writing(self.summarizer, is_async=compact is Compactor.acompact)
+        return Compactor(window=window, policy=policy, summarizer=summarizer, **self.settings)
 
 
 def _marked(view: Sequence[ChatMessage], history: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -261,19 +280,25 @@ def _bound(compact: Callable[..., Any], compactor: Compactor) -> Callable[..., A
     return later
 
 
-def _writing(summarizer: Any) -> Any:
-    """A chat generator of Haystack as a summarizer; anything else as it is."""
+def _writing(summarizer: Any, *, is_async: bool) -> Any:
+    """A chat generator of Haystack as a summarizer, asked as the agent asks its own; anything else as it is."""
     if held(summarizer, "run") is None or held(summarizer, "complete") is not None:
         return summarizer
 
-    def write(prompt: str) -> Answer:
-        reply = summarizer.run(messages=[ChatMessage.from_user(prompt)])["replies"][-1]
+    def answer(result: Any) -> Answer:
+        reply = result["replies"][-1]
         # The framework's own double counts words: of JSON that is so little that the prompt would look cut off.
         usage = {} if isinstance(summarizer, MockChatGenerator) else reply.meta.get("usage") or {}
         read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
         return Answer(reply.text or "", reply.meta.get("finish_reason"), bool(reply.tool_calls), read, written)
 
-    return write
+    def write(prompt: str) -> Answer:
+        return answer(summarizer.run(messages=[ChatMessage.from_user(prompt)]))
+
+    async def write_async(prompt: str) -> Answer:
+        return answer(await summarizer.run_async(messages=[ChatMessage.from_user(prompt)]))
+
+    return write_async if is_async and held(summarizer, "run_async") is not None else write
 
 
 def _policy_written(policy: Policy) -> dict[str, Any]:

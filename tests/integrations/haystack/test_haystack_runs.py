@@ -150,6 +150,50 @@ def test_a_chat_generator_of_the_framework_can_write_the_summary(server: Provide
     assert rooms.refused(server) == []
 
 
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_chat_generator_is_asked_warmed_up_and_closed_in_the_agents_own_way(is_async: bool) -> None:
+    said: list[str] = []
+
+    class Told(MockChatGenerator):
+        def run(self, *args: Any, **given: Any) -> Any:
+            said.append("run")
+            return super().run(*args, **given)
+
+        async def run_async(self, *args: Any, **given: Any) -> Any:
+            said.append("run_async")
+            return await super().run_async(*args, **given)
+
+        def warm_up(self) -> None:
+            said.append("warm_up")
+
+        async def warm_up_async(self) -> None:
+            said.append("warm_up_async")
+
+        def close(self) -> None:
+            said.append("close")
+
+        async def close_async(self) -> None:
+            said.append("close_async")
+
+    hook = CompactionHook(
+        compactor=ContextfoldCompactor(summarizer=Told(responses=[rooms.SUMMARY])), context_window=8_000
+    )
+    agent = Agent(chat_generator=MockChatGenerator(responses=["It is dry."]), hooks={"before_llm": [hook]})
+    messages = history(40)
+
+    async def played() -> None:
+        await agent.run_async(messages=messages)
+        await agent.close_async()
+
+    if is_async:
+        asyncio.run(played())
+    else:
+        agent.run(messages=messages)
+        agent.close()
+    ways = {"run_async", "warm_up_async", "close_async"} if is_async else {"run", "warm_up", "close"}
+    assert set(said) - {"warm_up"} == ways - {"warm_up"}
+
+
 # ---- the protocol ----
 
 COUNTER = ApproximateTokenCounter()
