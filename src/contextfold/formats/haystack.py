@@ -98,8 +98,9 @@ def _said(content: Any) -> Text | Media | Opaque:
     if kind == "TextContent":
         return Text(content.text, source=content)
     if kind == "ImageContent":
-        detail = content.detail
-        return Media("image", media_type=content.mime_type, data=content.base64_image, detail=detail, source=content)
+        detail, path = content.detail, (content.meta or {}).get("file_path")  # where Haystack's own converters say it
+        name, data = path if isinstance(path, str) else None, content.base64_image
+        return Media("image", content.mime_type, data, detail=detail, name=name, source=content)
     if kind == "FileContent":
         kind_of_media, name = values.media_kind(content.mime_type), content.filename
         return Media(kind_of_media, content.mime_type, content.base64_data, name=name, source=content)

@@ -194,6 +194,23 @@ def test_a_chat_generator_is_asked_warmed_up_and_closed_in_the_agents_own_way(is
     assert set(said) - {"warm_up"} == ways - {"warm_up"}
 
 
+def test_a_summarizer_reads_which_file_an_image_was() -> None:
+    prompts: list[str] = []
+
+    def write(prompt: str) -> str:
+        prompts.append(prompt)
+        return rooms.SUMMARY
+
+    call = ToolCall("look", {"room": 1}, id="shot")
+    image = ImageContent("aGVsbG8=", "image/png", meta={"file_path": "shots/cellar.png"}, validation=False)
+    seen = [ChatMessage.from_assistant(tool_calls=[call]), ChatMessage.from_tool([image], origin=call)]
+    messages = history(20)
+    messages[5:5] = seen
+    made = ContextfoldCompactor(summarizer=write).compact(messages, COUNTER.count(messages) // 3, COUNTER)
+    assert made is not None
+    assert "shots/cellar.png" in "".join(prompts)
+
+
 # ---- the protocol ----
 
 COUNTER = ApproximateTokenCounter()
