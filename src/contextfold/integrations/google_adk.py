@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,15 +38,17 @@ except ImportError as error:
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
     ) from error
 
-from contextfold import json_values, quoting
+from contextfold import formats, json_values, quoting
 from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import ContextfoldError, held, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
+from contextfold.formats.values import media_note
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import shared
+from contextfold.messages import Media, Opaque
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
@@ -303,7 +305,7 @@ def _spent(record: Compaction) -> GenerateContentResponseUsageMetadata | None:
 def _contents_of(event: Event, number: int) -> list[Content]:
     """What an event says: its content, or what an earlier compaction was told."""
     compaction = event.actions.compaction if event.actions else None
-    content = event.content if compaction is None else compaction.compacted_content
+    content = (event.content or _spoken(event)) if compaction is None else compaction.compacted_content
     if content is None or not content.parts or is_adks_own(content):
         return []
     # ADK gives the earlier one as the first event, which says nothing else of itself: a model never speaks as the user.
@@ -313,6 +315,14 @@ def _contents_of(event: Event, number: int) -> list[Content]:
     # without a role it would be the user's; whose it is, the event says
     author = "user" if event.author == "user" else "model"
     return [content if content.role else content.model_copy(update={"role": author})]
+
+
+def _spoken(event: Event) -> Content | None:
+    """What was spoken in a live session, by its transcript, as ADK makes a content of it for a request."""
+    for role, name in (("user", "input_transcription"), ("model", "output_transcription")):
+        if text := held(held(event, name), "text"):
+            return Content(role=role, parts=[Part(text=text)])
+    return None
 
 
 def _told(view: Sequence[Any]) -> str:
@@ -330,9 +340,21 @@ def _told(view: Sequence[Any]) -> str:
             elif part.function_response is not None:
                 answer = part.function_response
                 lines.append(f"[{quoting.word(str(answer.name))} answered] {_json(answer.response)}")
+            else:
+                lines += [f"[{role}] {quoting.quoted(note)}" for note in _notes(content, part)]
     return "\n\n".join(lines)
 
 
+def _notes(content: Content, part: Part) -> Iterator[str]:
+    """What stands in a text for a part that is none: which file it was, or the code that ran and what came of it."""
+    for one in _GEMINI.decode(content.model_copy(update={"parts": [part]})).parts:
+        if isinstance(one, Media):
+            yield media_note(one).text
+        elif isinstance(one, Opaque) and one.text:
+            yield one.text
+
+
+_GEMINI = formats.get("gemini")
 _SUMMARY = re.compile(rf"^({OPEN}\n.*?^{CLOSE})$", re.DOTALL | re.MULTILINE)
 _MARKED = re.compile(r"^\[(?:(user|model)|model called ([^\]\n]*)|([^\]\n]*) answered)\] ", re.MULTILINE)
 

@@ -531,6 +531,28 @@ def test_the_next_compaction_updates_the_summary_of_the_one_before(is_seed: bool
         assert f'[look answered] {{"crate": "C-{round_ * 6 + 5}77"' in part.text
 
 
+def test_files_code_and_what_was_spoken_are_in_the_text_too() -> None:
+    def said(author: str, *parts: types.Part, **more: Any) -> Event:
+        content = types.Content(role="user" if author == "user" else "model", parts=list(parts)) if parts else None
+        return Event(author=author, content=content, **more)
+
+    image = types.Blob(data=b"\x89PNG", mime_type="image/png", display_name="cat.png")
+    code = types.ExecutableCode(code="print(40 + 2)", language=types.Language.PYTHON)
+    ran = types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="42 is the answer")
+    events = [
+        said("user", types.Part(text="Look at this."), types.Part(inline_data=image)),
+        *(said("clerk", types.Part(text=f"word {number} " + "more " * 80)) for number in range(6)),
+        said("clerk", output_transcription=types.Transcription(text="Seat QX1234 is booked.", finished=True)),
+        said("user", input_transcription=types.Transcription(text="Book flight 77.", finished=True)),
+        said("clerk", types.Part(executable_code=code), types.Part(code_execution_result=ran)),
+    ]
+    made = asyncio.run(EventsSummarizer().maybe_summarize_events(events=events))
+    assert made is not None
+    (part,) = made.actions.compaction.compacted_content.parts
+    wanted = ("cat.png", "QX1234", "[user] Book flight 77.", "[model] print(40 + 2)", "42 is the answer")
+    assert [words for words in wanted if words not in part.text] == []
+
+
 @pytest.mark.strict
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_asked: bool) -> None:
