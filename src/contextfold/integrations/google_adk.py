@@ -61,6 +61,11 @@ __all__ = ["CompactionPlugin", "EventsSummarizer"]
 STATE = "contextfold:record:"
 """Begins the key of a record in a session's state; the name of the agent follows."""
 
+UNMEASURED = 1 << 40
+"""A window that nothing exceeds."""
+ROOM = 1.25
+"""Times the size of the events: a window in which all of them fit."""
+
 REMEMBERED = 256
 """Conversations whose contents are kept in memory, so that a request costs only what is new in it."""
 
@@ -250,13 +255,18 @@ class EventsSummarizer(BaseEventsSummarizer):
 
     Args:
         summarizer: whatever ``Compactor`` takes; None for the built-in one, which needs no model.
-        window: of the agent's model, in tokens.
+        window: of the agent's model, in tokens. None: as large as fits the events that ADK gives, so that what stays of
+            them is a part of them under any ``token_threshold``.
     """
 
-    def __init__(self, summarizer: Any = None, *, window: int = 100_000) -> None:
+    def __init__(self, summarizer: Any = None, *, window: int | None = None) -> None:
+        self._summarizer, self._window = summarizer, window
+        self.compactor = self._compactor(UNMEASURED if window is None else window)
+
+    def _compactor(self, window: int) -> Compactor:
         # ADK has decided that these events go: no threshold of ours stands in the way, and as little as can be is kept
         policy = Policy(trigger=None, keep=("messages", 1), minimum_gain=0)
-        self.compactor = sending_nothing(Compactor(window=window, policy=policy, summarizer=summarizer))
+        return sending_nothing(Compactor(window=window, policy=policy, summarizer=self._summarizer))
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         """One event that stands for these; None, and a line in the log, where no summary could be made.
@@ -268,7 +278,11 @@ class EventsSummarizer(BaseEventsSummarizer):
                 contents = [content for number, event in enumerate(events) for content in _contents_of(event, number)]
             if not contents:
                 return None
-            result = await self.compactor.acompact(contents, format="gemini", force=True)
+            compactor = self.compactor
+            if self._window is None:
+                seen = await compactor.acompact(contents, format="gemini")  # no trigger: it only looks
+                compactor = self._compactor(max(1_000, int(ROOM * seen.estimated_tokens)))
+            result = await compactor.acompact(contents, format="gemini", force=True)
             with reading("the events"):
                 told = _told(result.messages)
         except ContextfoldError as failed:

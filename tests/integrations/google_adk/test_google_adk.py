@@ -531,6 +531,20 @@ def test_the_next_compaction_updates_the_summary_of_the_one_before(is_seed: bool
         assert f'[look answered] {{"crate": "C-{round_ * 6 + 5}77"' in part.text
 
 
+@pytest.mark.parametrize("size", [30, 300])
+def test_what_stays_of_the_events_is_a_part_of_them_whatever_their_size(size: int) -> None:
+    """Else a small ``token_threshold`` is passed again at once, and each turn pays for another summary."""
+    said = [" ".join(f"{turn % 2}-{turn}-{word}" for word in range(size)) for turn in range(40)]
+    events = [
+        Event(author=ROLES[turn % 2], content=types.Content(role=ROLES[turn % 2], parts=[types.Part(text=words)]))
+        for turn, words in enumerate(said)
+    ]
+    made = asyncio.run(EventsSummarizer(lambda prompt: "All was said.").maybe_summarize_events(events=events))
+    assert made is not None
+    (part,) = made.actions.compaction.compacted_content.parts
+    assert len(part.text) < 0.75 * sum(map(len, said))
+
+
 def test_files_code_and_what_was_spoken_are_in_the_text_too() -> None:
     def said(author: str, *parts: types.Part, **more: Any) -> Event:
         content = types.Content(role="user" if author == "user" else "model", parts=list(parts)) if parts else None
