@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from contextfold.summary.manner_words import MANNERS
 from contextfold.summary.rule_words import (
     ASKING,
     DEMANDS,
@@ -119,7 +120,7 @@ CONSTRAINT = Cue(
     "preferisco dovrebbe vermijd liever belangrijk moet нужно надо следует избегай предпочита важно",
 )
 
-PROHIBITION = AnyOf(*RULES, *STANDING)
+PROHIBITION = AnyOf(*RULES, *STANDING, *MANNERS)
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
 
 _REPORT = re.compile(REPORTS, re.IGNORECASE)

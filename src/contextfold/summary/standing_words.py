@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextfold.summary.rule_words import Phrases, first
 
-_ENDS = r"(?=\W*\Z|[.,;!])"
+ENDS = r"(?=\W*\Z|[.,;!])"
 """The end of a clause."""
 
 _ENGLISH_DO = (
@@ -38,13 +38,13 @@ _ENGLISH_TONGUE = (
     r"|turkish"
     r"|polish|ukrainian|vietnamese|swedish|danish|norwegian|finnish|czech|greek|hebrew|romanian|hungarian|thai)"
 )
-_ENGLISH_BEGINS = first("please", "and", "but", "also", "so", "always", "then", "now")
+ENGLISH_BEGINS = first("please", "and", "but", "also", "so", "always", "then", "now")
 _ENGLISH_HOLDS = (
     r"(?:from now on|from here on(?: out)?|from this point (?:on|onwards?|forward)|going forward|henceforth)"
 )
 
 _ENGLISH_REPLY = (
-    rf"(?:{_ENGLISH_BEGINS}|(?<=\bnow on )|(?<=\bhere on )|(?<=\byou can )|(?<=\blet['’]s ))\b(?:(?:reply|respond"
+    rf"(?:{ENGLISH_BEGINS}|(?<=\bnow on )|(?<=\bhere on )|(?<=\byou can )|(?<=\blet['’]s ))\b(?:(?:reply|respond"
     rf"|answer|speak|talk|communicate|write)(?: (?:back|(?:to |with )?(?:me|us)|everything|all (?:answers"
     rf"|replies)))* (?:in )?|(?:(?:switch|go|change)(?: back)?|back) to ){_ENGLISH_TONGUE}\b"
     r"(?! (?!(?:and|with|please|again|now|for|only|from|in|but|so|or|when|if|unless|to|as|until|while)\b)\w)"
@@ -55,14 +55,14 @@ ENGLISH = Phrases(
     rf"|conversation"
     rf"|chat|project)),? (?:please )?(?:always )?{_ENGLISH_DO}\b(?! of\b)|\b{_ENGLISH_HOLDS}\b(?! (?:is|was|seems"
     rf"|it (?:works?|worked|fails?|failed|crashe[sd])|i(?:['’]ll| will| am|['’]m))\b)|{_ENGLISH_REPLY}"
-    rf"|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
+    rf"|{ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
     rf"|docstrings|docs|names) in {_ENGLISH_TONGUE}\b|\buse (?:british|american|us|uk) (?:english|spelling)\b"
     r"|\bi(?:['’]d| would| do)?(?: (?:strongly|really|also|generally|usually|still|definitely|much"
     r"|personally))* prefer\b(?! (?:the )?(?:(?:first|second|third|last|former|latter|other)"
     r" (?:one|option|choice|version|approach|variant|solution|idea)|option \w{1,2}|th(?:is|at) one)\b)|\bi(?: want"
     r"| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
     r"|\bi(?:['’]d| would)(?: (?:really|much|still))* rather (?:you|we|it|not (?!say\b))\b|\bmy preferences? (?:is"
-    rf"|are)\b|{_ENGLISH_BEGINS}\b(?:prefer \w|stop (?:us|add|mak|writ|send|ask|chang|edit|renam|touch|delet|commit"
+    rf"|are)\b|{ENGLISH_BEGINS}\b(?:prefer \w|stop (?:us|add|mak|writ|send|ask|chang|edit|renam|touch|delet|commit"
     rf"|push|call|apologiz)ing\b|treat (?!(?:it|this|that|them|these|those)\b)\w+ as \w|follow (?!th(?:is|at|ese"
     r"|ose)\b)(?:\w+ ){0,4}(?:conventions?|guidelines?|standards?|style ?guides?|styles?"
     r"|pep[ -]?\d+)\b)|(?<!\w )\ball (?:code )?(?:timestamps?|times|dates|amounts|prices|units|measurements|comments"
@@ -74,7 +74,7 @@ ENGLISH = Phrases(
 )
 _ENGLISH_ALTER = r"(?:change|modify|edit|touch|alter|rename|commit|push|refactor)"
 ENGLISH_EACH_TIME = Phrases(
-    rf"{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
+    rf"{ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
     rf"(?! are ready| like\b| want\b)|we|i (?:ask|say|tell))\b|when you {_ENGLISH_ALTER} (?!(?:it|this|that|them)\b)\w"
     r"|before (?:you )?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|releas(?:e|ing)|deploy(?:ing)?)\b"
     rf"(?! (?:it|this|that|them|these|those|the)\b))|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time"
@@ -105,7 +105,7 @@ _ENGLISH_DOUBT = (
     r"|not (?:sure|certain)|uncertain|stuck)\b|(?:some|any)thing (?:is|seems|looks) (?:unclear|ambiguous|off|odd"
     r"|missing)\b)"
 )
-_ENGLISH_WHERE = rf"(?<![\"“„«]){_ENGLISH_BEGINS}\b"
+_ENGLISH_WHERE = rf"(?<![\"“„«]){ENGLISH_BEGINS}\b"
 """Not quoted: the words of another text."""
 ENGLISH_CONDITION = Phrases(
     rf"{_ENGLISH_WHERE}(?:(?:when(?:ever)?|if|before|after|once) (?:you (?:{_ENGLISH_ALTER} (?!(?:it|this|that|them)\b)"
@@ -146,8 +146,8 @@ _GERMAN_REPLY = (
 )
 GERMAN = Phrases(
     rf"(?<!\w )\b(?:schreibe?|verfasse?) (?:(?:bitte|alle|deine|die) )*(?:kommentare|commits?|commit-nachrichten|doku"
-    rf"|docstrings) (?:bitte )?auf {_GERMAN_TONGUE}\b{_ENDS}|(?<!\w )\b(?:alle )?(?:kommentare|commits"
-    rf"|commit-nachrichten) (?:bitte )?(?:immer )?auf {_GERMAN_TONGUE}\b{_ENDS}"
+    rf"|docstrings) (?:bitte )?auf {_GERMAN_TONGUE}\b{ENDS}|(?<!\w )\b(?:alle )?(?:kommentare|commits"
+    rf"|commit-nachrichten) (?:bitte )?(?:immer )?auf {_GERMAN_TONGUE}\b{ENDS}"
     r"|(?<!\w )\bab heute\b(?! (?:geht|läuft|funktioniert|ist|bin|habe|gibt)\b)|(?<!\w )\b(?:künftig"
     r"|zukünftig) (?:verwenden|nutzen|nehmen|schreiben|benutzen) wir\b"
     rf"|(?<!\w )\b{_GERMAN_EACH},? (?:bitte )?(?:(?:erst|immer|die tests|den linter) )*(?:committen|pushen|testen"
@@ -187,7 +187,7 @@ _FRENCH_REPLY = (
 FRENCH = Phrases(
     rf"(?<!\w )\b(?:à l['’]avenir|dès maintenant|pour la suite),? {_FRENCH_DO}\b"
     r"|(?<!\w )\b(?:(?:écris|écrivez|mets|mettez) )?(?:tous )?(?:(?:les|tes|vos) )?(?:commentaires"
-    rf"|commits) (?:sont )?en (?:français|anglais|allemand|espagnol)\b{_ENDS}|(?<!\w )\bcommente[zr]? (?:le |ton "
+    rf"|commits) (?:sont )?en (?:français|anglais|allemand|espagnol)\b{ENDS}|(?<!\w )\bcommente[zr]? (?:le |ton "
     rf"|votre )?code en (?:français|anglais)\b|\b(?:j['’]aime(?:rais)? mieux|ma préférence (?:va|est))\b"
     r"|\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?!,? (?:disponible|impossible"
     rf"|possible|ça devrait|(?:ça|cela|tout|l[ea] \w{{1,20}}) (?:marche|fonctionne|répond))\b)"
@@ -221,7 +221,7 @@ _SPANISH_REPLY = (
 SPANISH = Phrases(
     rf"(?<!\w )\b(?:en adelante|de hoy en adelante|desde hoy|en el futuro),? (?:por favor )?{_SPANISH_DO}\b"
     r"|(?<!\w )\b(?:escrib[ae] )?(?:(?:todos )?(?:los|tus) )?(?:comentarios|commits) (?:van )?en (?:inglés|español)\b"
-    rf"{_ENDS}|\bme gustan? más\b(?! (?:la|el) (?:primer|segund|últim))|\bmi preferencia es\b|\bsoy (?:celíac[oa]"
+    rf"{ENDS}|\bme gustan? más\b(?! (?:la|el) (?:primer|segund|últim))|\bmi preferencia es\b|\bsoy (?:celíac[oa]"
     r"|intolerante)\b|(?<!\w )\bsig(?:ue|a) (?:\w+ ){0,3}(?:pep[ -]?\d|guía de estilo|convenciones)"
     r"|\b(?:(?:desde|de) ahora en adelante|a partir de (?:ahora|hoy)|de aquí en adelante|desde ahora"
     r"|en lo sucesivo)\b"
@@ -253,7 +253,7 @@ _PORTUGUESE_REPLY = (
 )
 PORTUGUESE = Phrases(
     rf"(?<!\w )\b(?:no futuro|daqui por diante),? (?:por favor )?{_PORTUGUESE_DO}\b"
-    rf"|(?<!\w )\b(?:escrev[ae] )?(?:(?:todos )?os )?(?:comentários|commits) em (?:inglês|português)\b{_ENDS}"
+    rf"|(?<!\w )\b(?:escrev[ae] )?(?:(?:todos )?os )?(?:comentários|commits) em (?:inglês|português)\b{ENDS}"
     r"|(?<!\w )\bme avis[ae] (?:cada|toda) vez que\b|\bgosto mais de\b|\bminha preferência é\b|\bsou (?:celíac[oa]"
     r"|intolerante)\b|(?<!\w )\bsiga (?:\w+ ){0,3}(?:pep[ -]?\d|guia de estilo|convenções)"
     r"|\b(?:a partir de (?:agora|hoje)|de agora em diante|daqui (?:em|para|pra) (?:diante|a? ?frente)"
@@ -284,7 +284,7 @@ _ITALIAN_REPLY = (
 )
 ITALIAN = Phrases(
     rf"(?<!\w )\bin futuro,? (?:per favore )?{_ITALIAN_DO}\b|(?<!\w )\b(?:scrivi )?(?:(?:tutti )?i )?(?:commenti"
-    rf"|commit) in (?:inglese|italiano)\b{_ENDS}|\bmi piac(?:e|ciono) di più\b(?! l[ao] (?:prim|second|ultim))"
+    rf"|commit) in (?:inglese|italiano)\b{ENDS}|\bmi piac(?:e|ciono) di più\b(?! l[ao] (?:prim|second|ultim))"
     rf"|\bla mia preferenza è\b|\bsono (?:celiac[oa]"
     r"|intollerante)\b|(?<!\w )\bsegui (?:\w+ ){0,3}(?:pep[ -]?\d|guida di stile|convenzioni)"
     r"|\b(?:d['’]ora in (?:poi|avanti)|da (?:ora|adesso|oggi|qui) in (?:poi|avanti))\b(?!,? (?:tutto )?funziona\b)"
@@ -312,7 +312,7 @@ _DUTCH_REPLY = (
 DUTCH = Phrases(
     rf"(?<!\w )\bin het vervolg\b(?! (?:is|wordt|gaat|van)\b)|(?<!\w )\bvanaf vandaag\b(?! (?:werkt|is|open|gesloten"
     rf"|ben)\b)|(?<!\w )\b(?:schrijf )?(?:(?:alle|de) )?(?:commentaar|commentaren|commits) in het (?:nederlands"
-    rf"|engels)\b(?: graag)?{_ENDS}|(?<!\w )\b{_DUTCH_EACH},? (?:(?:eerst|altijd|de tests|de linter) )*(?:draaien"
+    rf"|engels)\b(?: graag)?{ENDS}|(?<!\w )\b{_DUTCH_EACH},? (?:(?:eerst|altijd|de tests|de linter) )*(?:draaien"
     rf"|testen|committen|controleren|vragen)\b(?! (?:we|ik)\b)|(?<!\w )\bmeld (?:\w+ )?(?:elke keer|telkens) (?:als"
     rf"|wanneer)\b|\bik ben glutenvrij\b"
     r"|(?<!\w )\bvolg (?:\w+ ){0,3}(?:pep[ -]?\d|stijlgids|conventies)|\b(?:vanaf (?:nu|hier(?! wordt\b))|voortaan"
@@ -347,7 +347,7 @@ _RUSSIAN_REPLY = (
 RUSSIAN = Phrases(
     rf"(?<!\w )\b(?:в (?:будущем|дальнейшем),?|на будущее:?) (?:(?:сначала|всегда|пожалуйста) )?{_RUSSIAN_DO}\b"
     rf"|(?<!\w )\b(?:пиши(?:те)? )?(?:все )?(?:комментарии|коммиты) (?:пиши(?:те)? )?на (?:английском"
-    rf"|русском)\b{_ENDS}"
+    rf"|русском)\b{ENDS}"
     r"|\bя бы предпоч[её]л\w*|(?<!\w )\bследуй(?:те)? (?:\w+ ){0,3}(?:pep[ -]?\d|соглашени|стил)|"
     r"\b(?:с (?:этого момента|сегодняшнего дня|этой минуты)|отныне|впредь)\b"
     r"(?!,? (?:(?:вс[её]|это|он|она|оно) )?(?:работа[ею]т|начина\w+|будет (?:лучше|проще))\b)"
@@ -544,95 +544,6 @@ CONDITION_ASIAN = Phrases(
     r"|(?:संदेह|शक) हो तो .{0,12}पूछ|\bإذا (?:لم تكن متأكد\w*|كنت غير متأكد|شككت)\b.{0,10}\bف?اسأل"
 )
 
-_NAME = r"(?!\w*day\b|(?:asap|on|at|when|if|back|maybe|crazy)\b)(?-i:[A-ZÀ-ÖØ-Þ])\w"
-ENGLISH_MANNER = Phrases(
-    "|".join(
-        (
-            # English
-            r"\bi(?:['’]d| would)? (?:want|need|like) (?:(?:all|the|your|only|you to give) )*(?:(?:short|brief"
-            r"|concise)(?:er)?"
-            r" (?:answers|replies|responses)|(?:answers|replies|responses|amounts|prices|dates|times|units) (?:in|as)"
-            r" (?!(?:the|this|that|an?|order|my|our)\b)\w)|\bi (?:want|need) you to (?:answer|reply|respond"
-            r"|write) (?:in|with|as)\b",
-            rf"{_ENGLISH_BEGINS}\b(?:(?:short|brief|concise)(?:er)? (?:answers|replies|responses)(?: only)?"
-            rf"(?:,? (?:please|pls|plz))?{_ENDS}|(?:(?:all )?(?:answers|replies|responses)|answer|reply|respond|write)"
-            rf"(?: (?:please|always|only))* (?:in|as) (?:bullet ?points?|bullets|tables?|markdown|plain (?:text|words)"
-            rf"|lower ?case|full sentences)(?:,? (?:please|pls|plz|only))?{_ENDS}"
-            rf"|(?:answer|reply|respond)(?: \w+)? (?:briefly|concisely|tersely){_ENDS}"
-            rf"|be (?:(?:very|more) )?(?:brief|concise|terse|succinct)(?:,? (?:please|pls|plz))?{_ENDS}"
-            rf"|(?:call|address) me (?:as )?{_NAME}"
-            rf"|use (?:(?:metric|imperial|si) units|tabs|(?:single|double) quotes|type hints|snake[_ ]case"
-            rf"|camel ?case){_ENDS}"
-            rf"|(?:has|needs) to (?:run|work|support|fit|compile)\b|zero (?:new |extra |external )?(?:dependencies"
-            rf"|deps){_ENDS}"
-            rf"|max(?:imum)? (?:\w+ )?(?:length|size|width|depth|retries|lines|files|price|tokens|words) (?:is "
-            rf"|of )?(?=\d)|(?:no (?!one\b)\w+|nothing) (?:before|after|over|above"
-            rf"|below) "
-            rf"[$€£]?(?=\d)|target (?:python|node|java|es|ios|android|go|php|ruby) ?v?(?=\d))"
-            rf"|\bwe (?:only )?use (?!(?:it|this|that|them)\b)[\w.+-]{{1,30}}(?: here{_ENDS}|,? (?:not|never) \w)"
-            rf"|(?<=\d )max(?:imum)?{_ENDS}"
-            r"|\bi (?:can(?:not|['’]?t)|do(?: not|n['’]?t)) eat (?:meat|fish|pork|beef|dairy|gluten|nuts|eggs|seafood"
-            r"|sugar)\b",
-        )
-    ),
-    "i short brief concise all answers replies responses answer reply respond write be call address use "
-    "has needs zero max maximum no nothing target we",
-)
-"""How to answer and what to call the user, in few words: what a task of its own would not say."""
-MANNER = Phrases(
-    "|".join(
-        (
-            # German
-            rf"\bich (?:will|möchte|brauche|hätte gerne?) (?:nur )?(?:kurze|knappe|kürzere) antworten\b"
-            rf"|(?<!\w )\b(?:nur )?"
-            rf"(?:kurze|knappe) antworten(?:,? bitte)?{_ENDS}|(?<!\w )\b(?:antworten"
-            rf"|antworte) (?:bitte )?(?:immer )?(?:(?:in"
-            rf"|als) (?:stichpunkten?|tabellen?)|kurz|knapp){_ENDS}|\b(?:fasse?|halte?) dich (?:bitte )?kurz\b"
-            rf"|(?<!\w )\bnenne? mich {_NAME}|(?<!\w )\b(?:bitte (?:nicht )?(?:duzen|siezen){_ENDS}|(?:duze?"
-            rf"|sieze?) mich\b"
-            rf"|(?:bitte )?ohne (?:emojis?|kommentare|erklärungen|floskeln)\b|alle (?:beträge|preise|zeiten|maße"
-            rf"|angaben) "
-            rf"(?:bitte )?in (?!(?:der|die|das|den|dem|ein\w*)\b)[\w-]+{_ENDS}|nix (?:löschen|ändern|pushen|anfassen))",
-            # French, Spanish
-            rf"\bje (?:veux|voudrais) des réponses (?:plus )?(?:courtes|brèves)\b|(?<!\w )\b(?:réponses (?:courtes"
-            rf"|brèves)"
-            rf"(?:,? (?:svp|stp|s['’]il (?:te|vous) pla[iî]t))?{_ENDS}|so(?:is|yez) (?:plus )?(?:brefs?|brève"
-            rf"|concis\w*)\b"
-            rf"|appelle[zr]?[- ]moi {_NAME}|(?:tutoie|vouvoie|tutoyez|vouvoyez)[- ]moi\b|sans (?:emojis?"
-            rf"|commentaires)\b"
-            rf"|tous les (?:montants|prix) en \w+{_ENDS})",
-            rf"\bquiero respuestas (?:más )?(?:cortas|breves)\b|(?<!\w )\b(?:respuestas (?:cortas"
-            rf"|breves)(?:,? por favor)?{_ENDS}"
-            rf"|(?:sé|sea) (?:más )?(?:breve|concis[oa])\b|llámame {_NAME}|tutéame\b|trátame de (?:tú|usted)\b"
-            rf"|sin emojis?\b|todos los (?:importes|precios) en \w+{_ENDS})",
-            # Italian, Portuguese, Dutch
-            rf"\b(?:voglio|vorrei) risposte (?:più )?brevi\b|(?<!\w )\b(?:risposte brevi(?:,? per favore)?{_ENDS}"
-            rf"|sii (?:più )?"
-            rf"(?:breve|concis[oa])\b|chiamami {_NAME}|dammi del (?:tu|lei)\b|senza (?:emoji|commenti)\b)",
-            rf"\bquero respostas (?:mais )?(?:curtas|breves)\b|(?<!\w )\b(?:respostas curtas(?:,? por favor)?{_ENDS}"
-            rf"|seja (?:mais )?(?:breve|concis[oa])\b|sem (?:emojis?|comentários)\b)|(?<=\bme )cham[ae] de {_NAME}",
-            rf"\bik wil (?:graag )?korte(?:re)? antwoorden\b|(?<!\w )\b(?:korte antwoorden(?: graag)?{_ENDS}"
-            rf"|wees (?:kort|bondig"
-            rf"|beknopt)\b|noem me {_NAME}|zonder (?:emoji['’]?s?|commentaar)\b)",
-            # Russian
-            r"(?<!\w )\b(?:отвечай(?:те)? (?:\w+ )?(?:коротко|кратко|короче)\b|(?:хочу |мне нужны )?(?:короткие"
-            r"|краткие) ответы\b"
-            r"|(?:называй|зови)(?:те)? меня \w|без (?:эмодзи|смайлов|комментариев)\b)",
-        )
-    ),
-    "ich nur kurze knappe antworte fass halt nenn bitte duze sieze ohne alle nix je réponses sois soyez appelle tutoie "
-    "vouvoie tutoyez sans tous quiero respuestas sé sea llámame tutéame trátame sin todos voglio vorrei risposte sii "
-    "chiamami dammi senza quero respostas seja chame chama sem ik korte wees noem zonder отвечай хочу мне короткие "
-    "краткие называй зови без",
-)
-"""The same in other languages."""
-MANNER_ASIAN = Phrases(
-    r"(?:回答|回复)(?:请|要|得|尽量)?(?:简短|简洁|精简)(?:一点|一些|些)?(?=[。！!，,]|$)|(?:^|[。，,请])(?:以后)?叫我(?![去来怎做干如先]|什么)"
-    r"(?=.{1,6}(?:[。！!，,]|$))|不(?:用|要|需要)解释(?!了)|只给我?代码|(?:所有|全部)(?:金额|价格)都?用"
-    r"|(?:短く|簡潔に|手短に)(?:答えて|回答して|お願い)|絵文字(?:なし|抜き|は不要)|と呼んで(?:ください|下さい|ね|[。！!]|$)"
-    r"|(?:짧게|간단히|간결하게) (?:답|대답|말)(?:변)? ?(?:해|하)|라고 불러|이모지 없이"
-)
-
 STANDING = (
     ENGLISH,
     ENGLISH_EACH_TIME,
@@ -652,9 +563,6 @@ STANDING = (
     ARABIC,
     CONDITION,
     CONDITION_ASIAN,
-    ENGLISH_MANNER,
-    MANNER,
-    MANNER_ASIAN,
 )
 """What stands without a word that demands or forbids."""
 
