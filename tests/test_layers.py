@@ -74,7 +74,7 @@ ALLOWED = {
     ("integrations/known_lists.py", "threading"): "a lock around the count of conversations",
     ("integrations/haystack.py", "haystack"): "only users of Haystack import it",
     ("integrations/openai_agents/", "agents"): "only users of the OpenAI Agents SDK import it",
-    ("integrations/pydantic_ai.py", "pydantic_ai"): "only users of pydantic-ai import it",
+    ("integrations/pydantic_ai/", "pydantic_ai"): "only users of pydantic-ai import it",
     ("integrations/google_adk.py", "google"): "its classes are made from those of Google's Agent Development Kit",
     ("integrations/langchain/state.py", "typing_extensions"): "LangChain's own states are made of its TypedDict",
     ("integrations/langchain/threads.py", "threading"): "a lock around the records of conversation threads",

@@ -48,7 +48,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
-from contextfold.integrations.pydantic_ai import Compaction, history_processor, usage_of
+from contextfold.integrations.pydantic_ai import Compaction, history_processor
+from contextfold.integrations.pydantic_ai.models import usage_of
 from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer

@@ -1,51 +1,55 @@
-"""pydantic-ai: a capability that keeps what the model gets inside its window, and the history as it is.
+"""The capability: requests and responses on their way through ``Compactor.acall``, and where the record lives.
 
-    from contextfold.integrations.pydantic_ai import Compaction
+It stands around the model itself (``get_wrapper_model``), where one request may be sent more than once: a view that a
+provider refuses is followed by a smaller one, which no hook around the request could do, since those may call their
+handler only once. The record in force travels in the ``metadata`` of the response that it was made for, which no model
+sees and every dump of a history keeps; so a stored history, or a fork of one, needs nothing else.
 
-    agent = Agent("openai:gpt-5", capabilities=[Compaction(window=128_000)])
-
-The capability stands around the model itself (``get_wrapper_model``), where one request may be sent more than once: a
-view that a provider refuses is followed by a smaller one, which no hook around the request could do, since those may
-call their handler only once. The record in force travels in the ``metadata`` of the response that it was made for,
-which no model sees and every dump of a history keeps; so a stored history, or a fork of one, needs nothing else.
-
-What belongs here: requests and responses on their way through ``Compactor.acall``, and where the record lives. What
-does not: what their parts mean (``formats.pydantic_ai``), and any decision about what is compacted.
+What does not belong here: what models are, and their settings and answers say (``models``), what parts of messages mean
+(``formats.pydantic_ai``), and any decision about what is compacted.
 """
 
 from __future__ import annotations
 
 import copy
 import operator
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-try:
-    from pydantic_ai import RunContext
-    from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
-    from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, StreamedResponse
-    from pydantic_ai.models.wrapper import WrapperModel
-    from pydantic_ai.settings import ModelSettings
-    from pydantic_ai.usage import RequestUsage
-except ImportError as error:
-    raise ImportError(
-        "contextfold.integrations.pydantic_ai needs pydantic-ai: pip install 'contextfold[pydantic-ai]'"
-    ) from error
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from contextfold import formats
 from contextfold.archive import Archive as FileArchive
 from contextfold.calls.same import begins_as_given
-from contextfold.calls.thinking import IS_CLAUDE, LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
+from contextfold.calls.thinking import LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.errors import held
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import checked_compactor, listed, reading, stored_record
+from contextfold.integrations.pydantic_ai.models import (
+    answer_of,
+    for_a_summary,
+    for_tests,
+    is_claudes,
+    is_kept_by_openai,
+    is_made_up,
+    limited,
+    makes_a_budget,
+    name_of,
+    usage_of,
+    without_shapes,
+    writing,
+)
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
 from contextfold.ports import AsyncPorts, hand_over
@@ -60,19 +64,10 @@ FORMAT = "pydantic-ai"
 KEY = "contextfold"
 """In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
 
-OWN = "__pydantic_ai__"
-"""In the ``metadata`` of a response: what the framework itself notes there."""
-
 BEDROCKS = "bedrock_additional_model_requests_fields"
 """The setting in which a request to Bedrock has what Claude's own API has beside the messages."""
 
 _BUDGET = {"type": "enabled", "budget_tokens": LEAST_THINKING}
-
-RAN_THERE = ("builtin-tool-call", "builtin-tool-return")
-"""Kinds of parts of tools that the provider runs, in the answer itself."""
-
-MADE_UP = ("function", "test")
-"""Systems whose usage is no count of what was sent: the framework's own models for tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +144,7 @@ class Compaction(AbstractCapability[Any]):
         """The response, with the record that is new in its metadata; the usage of a stream is learned here."""
         answered, self._answered = self._answered, None
         read = usage_of(response).input_tokens
-        if answered is not None and read and not _is_made_up(request_context.model, response):
+        if answered is not None and read and not is_made_up(request_context.model, response):
             learned = answered.after_usage(read).calibration
             kept = self._remembered(self._conversation)
             self._remember(self._conversation, replace(kept, calibration=learned))
@@ -186,7 +181,7 @@ class _Compactors:
             given = ", ".join([*settings, *(["window"] if window is not None else [])])
             raise TypeError(f"give either compactor or {given}, not both: they are settings of the compactor")
         if isinstance(model := settings.get("summarizer"), Model):
-            settings = {**settings, "summarizer": _writing(model)}
+            settings = {**settings, "summarizer": writing(model)}
         self._settings = settings
         # says at once what is wrong
         self._one = Compactor(window=window, **settings) if compactor is None else checked_compactor(compactor)
@@ -205,80 +200,6 @@ class _Compactors:
             made = Compactor(window=window, **self._settings)
             self._by_window.put(window, made)
         return made
-
-
-def _is_claudes(model: Model) -> bool:
-    """Whether what is asked of Claude is asked of this model: the settings of an agent may be meant for another one,
-    and of several that stand in for each other any may answer.
-    """
-    if isinstance(several := held(model, "models"), list | tuple):
-        return all(map(_is_claudes, several))
-    name = _name(model)
-    # Which model stands behind a profile of Bedrock's, its name does not say.
-    return IS_CLAUDE.search(name) is not None or "arn:aws" in name
-
-
-def _is_kept_by_openai(model: Model, settings: Any, messages: Sequence[ModelMessage]) -> bool:
-    """Whether these messages go behind others that OpenAI has, and this list may not.
-
-    Any other model is sent the whole list, whatever such settings say, and of several any may answer. So is OpenAI's,
-    where all answers are of other providers and conversations.
-    """
-    own: dict[str, Any] = {**(held(model, "settings") or {}), **(settings or {})}
-    if isinstance(several := held(model, "models"), list | tuple):
-        return bool(several) and all(_is_kept_by_openai(one, own, messages) for one in several)
-    if isinstance(model, WrapperModel):
-        return _is_kept_by_openai(held(model, "wrapped"), own, messages)
-    # Its module needs OpenAI's SDK, and takes long to import.
-    if not any(kind.__name__ == "OpenAIResponsesModel" for kind in type(model).__mro__):
-        return False
-    if named := own.get("openai_conversation_id"):
-        # Until an answer in the list is of the conversation, the framework sends the whole list to it.
-        here = messages[-1].conversation_id if messages and named == "auto" else None
-        return any(
-            isinstance(message, ModelResponse)
-            and (of := (message.provider_details or {}).get("conversation_id"))
-            and named in ("auto", of)
-            and (here is None or message.conversation_id in (None, here))
-            and model.accepts_server_state(message)
-            for message in messages
-        )
-    # "auto" goes on from a response in this list as long as all before it is as it was: it sends a view whole.
-    return own.get("openai_previous_response_id") not in (None, "", "auto")
-
-
-def _name(model: Model) -> str:
-    """A model's own class may name it as anything, or not at all."""
-    return name if isinstance(name := held(model, "model_id"), str) else ""
-
-
-def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
-    """A model of pydantic-ai as a summarizer."""
-
-    async def write(prompt: str) -> Answer:
-        request = ModelRequest.user_text_prompt(prompt)
-        return _answer(model, await model.request([request], None, ModelRequestParameters()))
-
-    return write
-
-
-def usage_of(response: ModelResponse) -> Usage:
-    """What a response says of its request. Where the provider ran its own tools, it counts what each round read."""
-    said = response.usage
-    if any(part.part_kind in RAN_THERE for part in response.parts):
-        return Usage(None, said.output_tokens or None)
-    # Of an answer that took several requests, the framework notes in its own metadata what the first one read.
-    beside: Any = response.metadata
-    own = beside.get(OWN) if isinstance(beside, dict) else None
-    noted = own.get("context_input_tokens") if isinstance(own, dict) else None
-    read = noted if isinstance(noted, int) else said.input_tokens
-    return Usage(read or None, said.output_tokens or None)
-
-
-def _answer(model: Model, response: ModelResponse) -> Answer:
-    usage = RequestUsage() if _is_made_up(model, response) else response.usage
-    read, written = usage.input_tokens or None, usage.output_tokens or None
-    return Answer(response.text or "", response.finish_reason, bool(response.tool_calls), read, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +280,7 @@ class _CompactingModel(WrapperModel):
                     )
                     stream = await attempt.enter_async_context(opened)
                     await _primed(stream)
-                    if _is_made_up(self.wrapped, stream):
+                    if is_made_up(self.wrapped, stream):
                         stream.contextfold_usage = Usage()  # type: ignore[attr-defined]
                     stack.push_async_exit(attempt.pop_all())
                 return stream
@@ -369,18 +290,6 @@ class _CompactingModel(WrapperModel):
                 # The history that ``run_stream`` gives has the response as it was streamed, not as hooks leave it.
                 stream.metadata = {**(stream.metadata or {}), KEY: record.to_json()}
             yield stream
-
-
-def _is_made_up(model: Model, response: ModelResponse | StreamedResponse) -> bool:
-    """Whether the usage of a response is one that a model for tests makes up."""
-    said, systems = response.provider_name, _for_tests(model)
-    # of the models for tests, not every one names itself in its responses
-    return said in MADE_UP or (all(systems) if said else any(systems))
-
-
-def _for_tests(model: Model) -> list[bool]:
-    """Whether a model is one for tests; of a chain ("fallback:openai,function"), each of its models."""
-    return [name in MADE_UP for name in re.split("[:,]", str(model.system)) if name != "fallback"]
 
 
 async def _primed(stream: StreamedResponse) -> None:
@@ -421,7 +330,7 @@ class _Call:
     def _take_apart(self, messages: Sequence[ModelMessage]) -> None:
         last = messages[-1] if messages else None
         is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
-        self.is_elsewhere = is_resumed or _is_kept_by_openai(self.model, self.settings, messages)
+        self.is_elsewhere = is_resumed or is_kept_by_openai(self.model, self.settings, messages)
         """The provider goes on with its own answer to the view that it had, or keeps the conversation: nothing can be
         compacted here."""
         named = (name for message in reversed(messages) if isinstance(name := message.conversation_id, str) and name)
@@ -442,9 +351,9 @@ class _Call:
         saved, base = self.saved, self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
-        known_as = by_window(_name(self.model), self._betas() if _is_claudes(self.model) else "")
+        known_as = by_window(name_of(self.model), self._betas() if is_claudes(self.model) else "")
         compactor = self.owner.compactors.for_model(self.model, known_as)
-        if all(_for_tests(self.model)):
+        if all(for_tests(self.model)):
             compactor.windows.say_nothing_of(known_as)
         results: list[CompactionResult] = []
 
@@ -504,10 +413,10 @@ class _Call:
         limit = (self.settings or {}).get("max_tokens")
         room = answer_tokens if limit and answer_tokens else None
         is_given = not whole or begins_as_given(messages, self.wire)
-        settings = _limited(self.settings, room) if is_given else self.settings_beside(messages, room)
+        settings = limited(self.settings, room) if is_given else self.settings_beside(messages, room)
         parameters = self.parameters if whole else ModelRequestParameters()
-        model, settings = _for_a_summary(self.model), _without_shapes(settings)
-        return _answer(self.model, await model.request(self.joined(messages), settings, parameters))
+        model, settings = for_a_summary(self.model), without_shapes(settings)
+        return answer_of(self.model, await model.request(self.joined(messages), settings, parameters))
 
     def joined(self, view: Sequence[Any]) -> list[ModelMessage]:
         """A view as messages: neighboring requests are one, as the framework itself sends them. A message that is whole
@@ -540,7 +449,7 @@ class _Call:
         The model's own settings count where the run has none. A budget is also what older models make of ``thinking``.
         """
         own: dict[str, Any] = {**(self.model.settings or {}), **(self.settings or {})}
-        settings = _limited(self.settings, max_tokens)
+        settings = limited(self.settings, max_tokens)
         is_whole = len(view) == len(self.wire) and all(map(operator.is_, view, self.wire))
         limit = own.get("max_tokens")
 
@@ -559,13 +468,13 @@ class _Call:
         more = own.get(BEDROCKS)
         if isinstance(more, Mapping) and (made := beside(more)):
             changed[BEDROCKS] = {name: value for name, value in {**more, **made}.items() if value is not None}
-        if own.get("thinking") and _makes_a_budget(self.model) and beside({"thinking": _BUDGET}):
+        if own.get("thinking") and makes_a_budget(self.model) and beside({"thinking": _BUDGET}):
             changed["thinking"] = False
         return cast("ModelSettings", {**(settings or {}), **changed}) if changed else settings
 
     def usage(self, response: ModelResponse) -> Usage:
         """What a response says of its request."""
-        return Usage() if _is_made_up(self.model, response) else usage_of(response)
+        return Usage() if is_made_up(self.model, response) else usage_of(response)
 
     def _betas(self) -> str:
         """The betas of Anthropic's that the request asks for."""
@@ -619,49 +528,6 @@ def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:
     parts = [*first.parts, *second.parts]
     parts.sort(key=lambda part: 0 if part.part_kind in ("tool-return", "retry-prompt") else 1)
     return replace(second, parts=parts, instructions=second.instructions or first.instructions)
-
-
-def _makes_a_budget(model: Model) -> bool:
-    """Whether a model is one of Claude's that think with a budget, whatever is asked for."""
-    profile: Mapping[str, Any] = model.profile
-    if profile.get("bedrock_thinking_variant") == "anthropic":
-        return not profile.get("bedrock_supports_adaptive_thinking")
-    return model.system == "anthropic" and not profile.get("anthropic_supports_adaptive_thinking")
-
-
-def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSettings | None:
-    if max_tokens is None or (settings or {}).get("max_tokens") == max_tokens:
-        return settings
-    return {**(settings or {}), "max_tokens": max_tokens}
-
-
-_SHAPES = frozenset({"stop_sequences", "logit_bias", "openai_prediction"})
-"""Settings that are no part of a prompt, and with which an answer would be no summary (``NOT_FOR_A_SUMMARY``)."""
-
-
-def _without_shapes(settings: ModelSettings | None) -> ModelSettings | None:
-    if settings is None or not _SHAPES & settings.keys():
-        return settings
-    return cast("ModelSettings", {name: one for name, one in settings.items() if name not in _SHAPES})
-
-
-def _for_a_summary(model: Model) -> Model:
-    """The model, or a copy that has no such settings of its own: those of a request do not take them away."""
-    changed: dict[str, Any] = {}
-    if isinstance(model, WrapperModel) and (inner := _for_a_summary(model.wrapped)) is not model.wrapped:
-        changed["wrapped"] = inner
-    if isinstance(chain := held(model, "models"), list):  # a ``FallbackModel``'s
-        free_ones = [_for_a_summary(one) for one in chain]
-        if any(one is not given for one, given in zip(free_ones, chain, strict=True)):
-            changed["models"] = free_ones
-    own = held(model, "_settings")
-    if isinstance(own, dict) and (free := _without_shapes(cast("ModelSettings", own))) is not own:
-        changed["_settings"] = free
-    if not changed:
-        return model
-    copied = copy.copy(model)
-    vars(copied).update(changed)
-    return copied
 
 
 def _saved(messages: Sequence[ModelMessage], told: set[int] | None = None) -> Record | None:
