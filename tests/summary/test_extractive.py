@@ -378,7 +378,7 @@ def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> No
         "ValueError: limit must be positive"
     ]
     (action,) = actions_of(step(1, "run", {"command": "make"}, "\nboom happened\nmore", failed=True))
-    assert (action.failed, action.outcome) == (True, "boom happened")
+    assert (action.failure, action.outcome) == ("boom happened", "boom happened")
 
 
 @pytest.mark.parametrize(
@@ -386,13 +386,72 @@ def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> No
     [
         ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no palette', "ValueError: no palette"),
         ("Exit code 1\nrunning\nerror: cannot find module 'x'", "error: cannot find module 'x'"),
-        ("Command exited with code 2", "Command exited with code 2"),
-        ("Traceback (most recent call last):\n  ...", "Traceback (most recent call last):"),
+        ("<returncode>1</returncode>\n<output>\nKeyError: 'a'\n</output>", "KeyError: 'a'"),
     ],
 )
 def test_an_error_is_told_by_the_line_that_names_it(output: str, told: str) -> None:
     messages = [said("user", "Draw it."), *step(1, "bash", {"command": "python a.py"}, output)]
     assert sections(summarize(messages, budget=500, count=count))[words("en").errors] == [told]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Command exited with code 2",
+        "[Command finished with exit code 1]",
+        "<returncode>1</returncode>",
+        "Traceback (most recent call last):\n  ...",
+    ],
+)
+def test_a_line_that_only_says_that_something_failed_is_told_beside_what_did(output: str) -> None:
+    """Under *Errors met* it said of nothing that it had failed."""
+    messages = [said("user", "Draw it."), *step(1, "bash", {"command": "python a.py"}, output)]
+    told = sections(summarize(messages, budget=500, count=count))
+    assert told[words("en").done] == [f"bash: python a.py → {output.splitlines()[0]}"]
+    assert words("en").errors not in told
+
+
+@pytest.mark.parametrize("ids", [(1, 2), (1, 1)], ids=["own ids", "an id comes again"])
+@pytest.mark.parametrize("again", ["make test", "make test 2>&1 | tail -30"])
+def test_an_error_that_was_overcome_is_no_longer_told(again: str, ids: tuple[int, int]) -> None:
+    """A test that passes is not told as failing, however much of its output was shown; one that fails again is."""
+    fails = step(ids[0], "bash", {"command": "make test | tail -40"}, "one\ntwo\n--- FAIL: TestSplit (0.05s)")
+    passes = step(ids[1], "bash", {"command": again}, "one\n3 passed")
+    other = step(3, "bash", {"command": "make lint"}, "1\nerror: unused import")
+    told = sections(summarize([said("user", "Fix it."), *fails, *other, *passes], budget=500, count=count))
+    assert told[words("en").errors] == ["error: unused import"]
+    assert f"bash: {again} ×2 → 2 lines" in told[words("en").done]
+    told = sections(summarize([said("user", "Fix it."), *passes, *other, *fails], budget=500, count=count))
+    assert "--- FAIL: TestSplit (0.05s)" in told[words("en").errors]
+
+
+THEME = '{\n"error": "red",\n"warning": "yellow"\n}\n' + "// permission denied: told to the user\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "output", "is_error"),
+    [
+        ("Read", {"file_path": "src/dark.json"}, THEME, False),
+        ("read_file", {"path": "docs/catalog.md"}, THEME, False),
+        ("edit", {"command": "view", "path": "src/dark.json"}, THEME, False),
+        ("bash", {"command": "cd /repo && sed -n '1,80p' src/dark.json"}, THEME, False),
+        ("lookup", {"id": "7"}, '{"error": null, "user": "a"}', False),
+        ("lookup", {"id": "7"}, '{\n  "errors": [],\n  "user": "a"\n}', False),
+        ("Read", {"file_path": "src/dark.json"}, "error: no such file", True),
+        ("bash", {"command": "cat src/dark.json"}, "cat: src/dark.json: No such file or directory", True),
+        ("bash", {"command": "cat app.log"}, THEME, True),
+        ("bash", {"command": "cat > a.py << EOF && python a.py"}, THEME, True),
+        ("bash", {"command": "make"}, THEME, True),
+        ("lookup", {"id": "7"}, '{"error": "unknown id", "user": null}', True),
+    ],
+)
+def test_what_stands_in_a_file_that_was_read_is_no_error(
+    tool: str, arguments: object, output: str, is_error: bool
+) -> None:
+    messages = [said("user", "Look."), *step(1, tool, arguments, output)]
+    told = sections(summarize(messages, budget=500, count=count))
+    assert (words("en").errors in told) == is_error
+    assert any("red" in line or "denied" in line for line in told[words("en").done]) <= is_error
 
 
 def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -> None:

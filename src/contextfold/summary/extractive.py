@@ -19,6 +19,7 @@ from contextfold.summary import extractive_cues as cues
 from contextfold.summary import language as languages
 from contextfold.summary.extractive_facts import (
     RULE,
+    TARGET,
     Action,
     Fact,
     Note,
@@ -207,12 +208,13 @@ def _faded(fact: Fact, age: float) -> Fact:
 
 def _done(done: Sequence[Action], wording: Words) -> Iterator[Fact]:
     """One line for all actions of one tool on one target: the newest outcome and how often it was done."""
-    times = Counter((action.tool, action.target) for action in done)
-    newest = {(action.tool, action.target): action for action in done}
-    for key, action in newest.items():
+    # By what a line shows of it, without how much of the output was looked at.
+    keys = [(action.tool, clipped(action.same, TARGET)) for action in done]
+    times = Counter(keys)
+    for key, action in dict(zip(keys, done, strict=True)).items():
         if action.target or action.outcome:
             # What changed something cannot be found out again by looking; what was only read can.
-            weight = 1.0 + 1.5 * action.changing + 0.2 * action.failed
+            weight = 1.0 + 1.5 * action.changing + 0.2 * bool(action.failure)
             yield Fact("done", _action_line(action, times[key], wording), action.order, weight)
 
 

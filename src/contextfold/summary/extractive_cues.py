@@ -276,7 +276,7 @@ OPEN = Cue(
 
 ERROR = re.compile(
     r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
-    r"|fehler|ERR!)\b[^\n]{0,20}?:"
+    r"|fehler|ERR!)\b[^\n:]{0,20}:(?!\s*(?:null|[Nn]one|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$))"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
     r"|错误[:：]|エラー[:：]|失败[:：])"
     r"|\b(?:expired|timed out|refused|denied|exceeded|unreachable|aborted|abgelaufen|verweigert|überschritten)\b"

@@ -30,6 +30,9 @@ TARGET = 110
 OUTCOME = 70
 """Characters of what came of it."""
 
+SAME = 1000
+"""Characters of what a tool worked on that must be alike for it to be the same."""
+
 TELLING = 0.25
 """Density of exact facts from which on a plain sentence is worth quoting."""
 
@@ -77,11 +80,25 @@ _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
 """Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
 
 _BARE_FAILURE = re.compile(
-    r"\W{0,4}(?:Traceback \(most recent call last\)"
-    r"|(?:command |process )?exit(?:ed)?\b[a-z ]{0,30}\W{0,4}\d{1,5})\W{0,4}",
+    r"\W{0,4}(?:Traceback \(most recent call last\)|error"
+    r"|(?:command |process )?(?:finished with )?exit(?:ed)?\b[a-z ]{0,30}\W{0,4}\d{1,5}"
+    r"|returncode\W{1,3}\d{1,5}(?:</returncode)?)\W{0,4}",
     re.IGNORECASE,
 )
 """A line that says that something failed, and not what."""
+
+_OF_OUTPUT = re.compile(r"\s*(?:2>\s*(?:&1|/dev/null)|\|\s*(?:head|tail)\b[^|&;\n]*)")
+"""In a command: how much of what it says is looked at."""
+
+_READER = re.compile(r"(?:read|view|cat)(?![a-z])", re.IGNORECASE)
+"""The name of a tool that reads a file."""
+
+_READING = re.compile(r"(?:cd \S+ && )?(?:view|cat|head|tail|nl|sed -n)\s[^;&|<>]*")
+"""A command that does, or an editor's."""
+
+_LOG = re.compile(r"(?<![a-z])logs?(?![a-z])|\.(?:out|err)\b", re.IGNORECASE)
+FEW_LINES = 8
+"""Of the output of a call that reads a file: it may say why it could not. More are the file's, whatever they say."""
 
 _RULES = re.compile(r"</?(?:instructions|rules|constraints|requirements|guidelines|important)>", re.IGNORECASE)
 """What people put around their rules; other tagged blocks are pasted or a harness's."""
@@ -104,13 +121,16 @@ class Fact(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A tool call and what came of it. ``lines`` counts the output's lines where ``outcome`` does not quote it."""
+    """A tool call and what came of it. ``failure``: the line that names one. ``same``: what calls that do the same have
+    in common, however much of their output they show.
+    """
 
     tool: str
     target: str
+    same: str
     outcome: str
     lines: int
-    failed: bool
+    failure: str
     changing: bool
     order: int
 
@@ -160,6 +180,8 @@ class _Call(NamedTuple):
     id: str
     tool: str
     target: str
+    same: str
+    reads: bool
     changing: bool
 
 
@@ -214,13 +236,18 @@ def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]
 
 def actions(notes: Sequence[Note]) -> Iterator[Action]:
     """Every tool call, in order, with its result where there is one."""
+    for call, result, n in _paired(notes):
+        yield _action(call, result, n)
+
+
+def _paired(notes: Sequence[Note]) -> list[tuple[_Call, _Result | None, int]]:
+    """Every tool call with the next result of its id, since ids may come again, and its place."""
+    found: list[tuple[_Call, _Result | None, int]] = []
     results: dict[str, _Result] = {}
-    for note in notes:
-        for result in note.results:
-            results.setdefault(result.call_id, result)
-    for n, note in enumerate(notes):
-        for call in note.calls:
-            yield _action(call, results.get(call.id), n)
+    for n in range(len(notes) - 1, -1, -1):
+        results.update((result.call_id, result) for result in reversed(notes[n].results))
+        found += [(call, results.pop(call.id, None), n) for call in reversed(notes[n].calls)]
+    return found[::-1]
 
 
 def plan(messages: Sequence[Message], tools: Collection[str]) -> Iterator[Fact]:
@@ -285,11 +312,17 @@ def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
 
 
 def errors(notes: Sequence[Note]) -> Iterator[Fact]:
-    """The first line of each tool result that says what went wrong."""
-    for n, note in enumerate(notes):
-        for result in note.results:
-            if result.failure:
-                yield Fact("errors", result.failure, n, 2.0 if result.is_error else 1.0)
+    """What went wrong, in the words of tools' results, unless the same was done later and went well."""
+    overcome: set[tuple[str, str]] = set()
+    for call, result, n in reversed(_paired(notes)):
+        if result is None:
+            continue
+        failure = _failure(call, result)
+        if not failure:
+            overcome.add((call.tool, call.same))
+        # What only says that something failed says what in the line of what was done.
+        elif (call.tool, call.same) not in overcome and not _BARE_FAILURE.fullmatch(failure):
+            yield Fact("errors", failure, n, 2.0 if result.is_error else 1.0)
 
 
 def sentences(text: str, limit: int = QUOTE, *, headings: bool = True) -> Iterator[str]:
@@ -418,15 +451,27 @@ def _density(sentence: str) -> float:
 
 
 def _call(call: ToolCall) -> _Call:
-    return _Call(call.id, call.name, clipped(_target(call), TARGET), bool(cues.CHANGING.search(call.name)))
+    target = _target(call)
+    same = _OF_OUTPUT.sub("", target[:SAME])
+    is_changing = bool(cues.CHANGING.search(call.name))
+    return _Call(call.id, call.name, clipped(target, TARGET), same, _reads(call.name, same), is_changing)
+
+
+def _reads(tool: str, same: str) -> bool:
+    """Whether a call shows what a file says, and not what is happening, as a log does."""
+    return bool(_READER.match(tool) or _READING.fullmatch(same)) and not _LOG.search(f"{tool} {same}")
 
 
 def _result(result: ToolResult) -> _Result:
     failure = _error_line(result)
     text = result.text.strip()
-    quoted = failure or (text if len(text) <= OUTCOME and "\n" not in text else "")
-    lines = 0 if quoted or not text else text.count("\n") + 1
-    return _Result(result.call_id, failure, result.is_error, clipped(quoted, OUTCOME), lines)
+    whole = clipped(text, OUTCOME) if len(text) <= OUTCOME and "\n" not in text else ""
+    return _Result(result.call_id, failure, result.is_error, whole, text.count("\n") + 1 if text else 0)
+
+
+def _failure(call: _Call, result: _Result) -> str:
+    """What a result says of a failure. What stands in a file that was read is none."""
+    return "" if call.reads and not result.is_error and result.lines > FEW_LINES else result.failure
 
 
 _NO_RESULT = _Result("", "", False, "", 0)
@@ -434,7 +479,9 @@ _NO_RESULT = _Result("", "", False, "", 0)
 
 def _action(call: _Call, result: _Result | None, order: int) -> Action:
     came = result or _NO_RESULT
-    return Action(call.tool, call.target, came.quoted, came.lines, bool(came.failure), call.changing, order)
+    failure = _failure(call, came)
+    outcome = clipped(failure, OUTCOME) or came.quoted
+    return Action(call.tool, call.target, call.same, outcome, came.lines, failure, call.changing, order)
 
 
 def _target(call: ToolCall) -> str:
