@@ -124,6 +124,51 @@ def test_a_todo_list_that_its_tool_refused_is_not_where_the_work_stands(format: 
     assert "'todo2'" not in view
 
 
+def task(n: int, name: str, answer: str, **arguments: str | None) -> list[dict[str, Any]]:
+    call = {"id": f"task{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    result = {"role": "tool", "tool_call_id": f"task{n}", "content": answer}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+
+def test_where_tasks_stand_that_were_written_down_one_by_one_is_told_as_their_last_change_left_it() -> None:
+    """Where a change stays in the view, too. That a task was begun or written down told nothing of what it was."""
+    names = ["Read the schema", "Write the parser", "Run the tests", "Ask for a logo", "Ship it"]
+    adds = [
+        entry
+        for n, name in enumerate(names, 1)
+        for entry in task(n, "TaskCreate", f"Task #{n} created successfully: {name}", subject=name, description="Soon")
+    ]
+
+    def change(n: int, key: int, status: str) -> list[dict[str, Any]]:
+        return task(n, "TaskUpdate", f"Updated task #{key} status", taskId=str(key), status=status)
+
+    changes = [*change(11, 1, "in_progress"), *change(12, 1, "completed"), *change(13, 2, "in_progress")]
+    changes += [*change(14, 3, "in_progress"), *change(15, 4, "deleted")]
+    history = [*talk(4), *adds, *talk(4)[1:], *changes, *talk(40)[1:], *change(16, 3, "completed")]
+    out = Compactor(window=8_000, policy=Policy(budgets={"prose": 0.3})).compact(history)
+    assert out.summary is not None
+    done, _, is_open = out.summary.text.partition("## In progress or open")
+    assert all(f"- {name}\n" in done for name in ("Read the schema", "Run the tests"))
+    assert "- Write the parser (in_progress)\n- Ship it" in is_open
+    assert "Task" not in out.summary.text
+    assert "logo" not in out.summary.text
+    assert "in_progress" not in out.summary.evidence
+
+
+def test_a_change_of_a_task_that_says_nothing_of_a_field_leaves_it_as_it_was() -> None:
+    adds = task(1, "TaskCreate", "Task #1 created successfully: Ship it", subject="Ship it")
+    changes: list[dict[str, str | None]] = [
+        {"taskId": "1", "status": "in_progress"},
+        {"taskId": "1", "status": None, "subject": None},
+    ]
+    for n, arguments in enumerate(changes, 2):
+        adds += task(n, "TaskUpdate", "Updated task #1", **arguments)
+    out = Compactor(window=8_000).compact([*talk(4), *adds, *talk(40)[1:]])
+    assert out.summary is not None
+    assert "- Ship it (in_progress)" in out.summary.text
+    assert "None" not in out.summary.text
+
+
 def test_tools_that_write_plans_can_be_named() -> None:
     new = [{"content": "write the parser", "status": "in_progress"}]
     history = [*talk(10), *todo(1, new, "my_plan"), *talk(40)[1:]]

@@ -26,7 +26,7 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import SILENT, Note, rules_taken_back
+from contextfold.summary.extractive_facts import SILENT, UPDATES, Note, Task, rules_taken_back
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.rules import restated
@@ -92,6 +92,7 @@ def extract(question: Question, plan: Plan) -> Summary:
         notes=[note for _, _, note in gone],
         for_rules=own,
         plans=_plans_told(question, plan),
+        tasks=_tasks_told(question, [n for n, _, _ in gone]),
         beside=_beside(question, plan, [n for n, _, _ in gone]),
     )
     stats = SummaryStats(
@@ -167,18 +168,31 @@ def _plans_told(question: Question, plan: Plan) -> Collection[str]:
     return () if newest is not None and newest[0] not in plan.gone else question.policy.pins.plans
 
 
+def _tasks_told(question: Question, left: Sequence[int]) -> list[Task]:
+    """The tasks that were written down in messages that leave the view, with their places among these."""
+    places, clean = {n: place for place, n in enumerate(left)}, redact if question.policy.redact else str
+    return [
+        task._replace(place=places[task.place], text=clean(task.text))
+        for task in question.tasks
+        if task.place in places
+    ]
+
+
 def _old_plans(question: Question) -> dict[int, Message]:
-    """Messages with todo lists or plans that a later one replaced, without these: what they call open may be done."""
+    """Messages with todo lists or plans that a later one replaced, without these: what they call open may be done. Of
+    tasks that are written down one by one, what changed them.
+    """
     messages, tools, newest = question.messages, question.policy.pins.plans, question.newest_plan
-    if newest is None:
+    if newest is None and not question.tasks:
         return {}
+    kept = newest[1] if newest else None
     replaced: set[str] = set()
     left: dict[int, Message] = {}
     for n, message in enumerate(messages):
         parts: list[Part] = []
         for part in message.parts:
             if isinstance(part, ToolCall):
-                is_old = part.name in tools and part is not newest[1]
+                is_old = part.name == UPDATES or (part.name in tools and part is not kept)
                 # The other way, too: an id may come again for another call.
                 (replaced.add if is_old else replaced.discard)(part.id)
             else:

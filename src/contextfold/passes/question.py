@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Grouping, group
@@ -20,6 +20,9 @@ from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply, ready
 from contextfold.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from contextfold.summary.extractive_facts import Task
 
 TALK = 0.05
 """Share of its messages that may have to do with tools in a dialogue: a reminder set, something looked up."""
@@ -162,6 +165,13 @@ class Question:
         from contextfold.summary.extractive_facts import newest_plan  # loads its patterns, too
 
         return newest_plan(self.messages, self.policy.pins.plans)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Where the tasks stand that an agent writes down one by one."""
+        from contextfold.summary.extractive_facts import tasks_of  # loads its patterns, too
+
+        return tasks_of(self.messages)
 
     @property
     def trigger(self) -> Trigger | None:

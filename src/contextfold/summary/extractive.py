@@ -18,12 +18,15 @@ from contextfold.messages import Message, texts
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import language as languages
 from contextfold.summary.extractive_facts import (
+    ADDS,
     RULE,
     TARGET,
+    UPDATES,
     Action,
     Fact,
     Note,
     Section,
+    Task,
     actions,
     clipped,
     errors,
@@ -74,12 +77,14 @@ def summarize(
     notes: Sequence[Note] | None = None,
     for_rules: int = 0,
     plans: Collection[str] = (),
+    tasks: Sequence[Task] = (),
     beside: Sequence[tuple[int, Note]] = (),
 ) -> str:
     """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
 
     ``for_rules``: tokens beyond the budget that the rules of the user may take. ``plans``: names of tools that write a
-    todo list or plan. ``beside``: what ``rules`` wants to know of the messages in the view. ``notes``: what ``Note.of``
+    todo list or plan; ``tasks``: those of a list that none of them holds, with their places among ``messages``.
+    ``beside``: what ``rules`` wants to know of the messages in the view. ``notes``: what ``Note.of``
     says of each message, for a caller that keeps it.
 
     Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
@@ -91,7 +96,7 @@ def summarize(
     notes = [Note.of(message) for message in messages] if notes is None else notes
     room = budget + for_rules
     limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
-    facts = [*plan(messages, plans), *_facts(messages, notes, wording, beside)]
+    facts = [*plan(messages, plans, tasks), *_facts(messages, notes, wording, beside)]
     is_small = for_rules and room <= SMALL and any(fact.weight >= RULE for fact in facts)
     scope = "" if is_small else _scope(notes, wording)
     ruling_room = int(for_rules + (1.0 if is_small else RULING) * budget) if for_rules else 0
@@ -212,7 +217,8 @@ def _done(done: Sequence[Action], wording: Words) -> Iterator[Fact]:
     keys = [(action.tool, clipped(action.same, TARGET)) for action in done]
     times = Counter(keys)
     for key, action in dict(zip(keys, done, strict=True)).items():
-        if action.target or action.outcome:
+        # To write down a task is not to do it, and where it stands is told by the list.
+        if (action.target or action.outcome) and action.tool not in (ADDS, UPDATES):
             # What changed something cannot be found out again by looking; what was only read can.
             weight = 1.0 + 1.5 * action.changing + 0.2 * bool(action.failure)
             yield Fact("done", _action_line(action, times[key], wording), action.order, weight)

@@ -50,6 +50,11 @@ RULE = 4.0
 PLANNED = 3.9
 """Weight of the first step of a todo list: where the work stands goes before what was said about it."""
 
+ADDS, UPDATES = "TaskCreate", "TaskUpdate"
+"""Claude Code's tools for a list that is written down task by task: no call holds it all."""
+
+_NUMBER = re.compile(r"#(\w+)")
+
 _DONE = re.compile(r"complete|done|finished|cancel|erledigt|完成|完了", re.IGNORECASE)
 _NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
@@ -133,6 +138,14 @@ class Action(NamedTuple):
     failure: str
     changing: bool
     order: int
+
+
+class Task(NamedTuple):
+    """An entry of a list that is written down one by one, where it was, and its newest status."""
+
+    place: int
+    text: str
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,20 +263,55 @@ def _paired(notes: Sequence[Note]) -> list[tuple[_Call, _Result | None, int]]:
     return found[::-1]
 
 
-def plan(messages: Sequence[Message], tools: Collection[str]) -> Iterator[Fact]:
-    """Where the work stands: what the newest todo list or plan says is done, is being done, and comes next."""
+def plan(messages: Sequence[Message], tools: Collection[str], tasks: Sequence[Task] = ()) -> Iterator[Fact]:
+    """Where the work stands: what the newest todo list or plan says is done, is being done, and comes next. ``tasks``
+    stand in a list of their own.
+    """
     newest = newest_plan(messages, tools)
-    if newest is None:
+    steps = [Task(newest[0], *step) for step in _steps(newest[1])] if newest else []
+    for listed in (steps, tasks):
+        for number, (n, text, status) in enumerate(listed):
+            weight = PLANNED - number / (1 + len(listed))
+            if _DONE.search(status):
+                yield Fact("done", text, n, weight - 2)
+            else:
+                doing = f" ({status})" if status and not _NEXT.search(status) else ""
+                yield Fact("open", text + doing, n, weight)
+
+
+def tasks_of(messages: Sequence[Message]) -> list[Task]:
+    """The tasks that were written down one by one, each as its last change left it, without those that were deleted."""
+    found: dict[str, Task] = {}
+    asked: dict[str, tuple[int, ToolCall]] = {}
+    for n, message in enumerate(messages):
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                if part.name in (ADDS, UPDATES):
+                    asked[part.id] = (n, part)
+            elif asked and isinstance(part, ToolResult) and part.call_id in asked:
+                place, call = asked.pop(part.call_id)
+                if not part.is_error:
+                    _changed(found, place, call, part.text)
+    return list(found.values())
+
+
+def _changed(found: dict[str, Task], place: int, call: ToolCall, answer: str) -> None:
+    try:
+        arguments = json_values.read(call.arguments)
+    except ValueError:
         return
-    n, call = newest
-    steps = list(_steps(call))
-    for number, (text, status) in enumerate(steps):
-        weight = PLANNED - number / (1 + len(steps))
-        if _DONE.search(status):
-            yield Fact("done", text, n, weight - 2)
-        else:
-            doing = f" ({status})" if status and not _NEXT.search(status) else ""
-            yield Fact("open", text + doing, n, weight)
+    if not isinstance(arguments, Mapping):
+        return
+    text, status = (value if isinstance(value := arguments.get(key), str) else "" for key in ("subject", "status"))
+    text, status = clipped(text, QUOTE), clipped(status, 40)
+    if call.name == UPDATES:
+        key = str(arguments.get("taskId", ""))
+        if task := found.get(key):
+            found[key] = Task(task.place, text or task.text, status or task.status)
+        if status == "deleted":
+            found.pop(key, None)
+    elif text and (number := _NUMBER.search(answer)):
+        found[number[1]] = Task(place, text, status)
 
 
 def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[int, ToolCall] | None:
