@@ -43,11 +43,39 @@ def test_a_name_alone_is_the_heading_of_what_follows_and_no_finding(heading: str
     assert f"- {heading}" not in made
 
 
-@pytest.mark.parametrize("leading", ["Here is a summary of the changes on `main`:", "Key trade-offs", "根本原因是："])
+@pytest.mark.parametrize(
+    "leading",
+    [
+        *("Here is a summary of the changes on `main`:", "Key trade-offs", "根本原因是："),
+        *("Now let me look at how `take` is resolved.", "文件较大，让我看几个关键的 API endpoint。"),
+        *('"description": "收集关键数据",', '"step_type": "research_2"'),
+    ],
+)
 def test_what_leads_on_to_something_is_no_finding(leading: str) -> None:
-    made = summary(("user", "What changed?"), ("assistant", f"{leading}\n\n- We decided on a lock around the pool."))
+    said = f"{leading}\n\n- We decided on a lock around the pool."
+    made = summary(("user", "What changed?"), ("assistant", said), ("user", "Go on."), ("assistant", "Ready."))
     assert "decided on a lock" in made
     assert leading not in made
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *("The build is failing because the package exports no theme.", "The issue is still not fixed."),
+        *(
+            "The cause is in L003, but I can't find the place.",
+            "问题是还是报错。",
+            "Die Ursache ist noch nicht behoben.",
+        ),
+    ],
+)
+def test_a_state_that_the_work_is_there_to_end_is_told_only_as_the_last_word(state: str) -> None:
+    made = summary(
+        ("user", "Why does it fail?"), ("assistant", state), ("user", "Go on."), ("assistant", "Decided on A.")
+    )
+    assert "Decided on A." in made
+    assert state not in made
+    assert state in summary(("user", "Why does it fail?"), ("assistant", "Decided on A."), ("assistant", state))
 
 
 @pytest.mark.parametrize("assent", ["yes", "Continue.", "1", "ok, go ahead", "继续", "ja bitte"])

@@ -244,6 +244,23 @@ def says_nothing(sentence: str) -> bool:
     return _BARE_WORDS.issuperset(_WORD_OR_FIGURE.findall(sentence.lower()))
 
 
+ANNOUNCES = re.compile(
+    r"\W*(?:(?:now|next|first|so|ok(?:ay)?|good|great|perfect|jetzt|zuerst)[,.!]?\s+)?(?:let me|lass mich)\b"
+    r"|[^。，,]{0,12}[，,]?\s*(?:现在)?让我",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says what is looked at next, or what the user is to tell: nothing was found yet."""
+
+PASSING = re.compile(
+    r"\bstill (?:not|fail\w*|broken|(?:is|does|has)n['’]t)\b"
+    r"|\b(?:not|(?:is|are|has|have)n['’]t) (?:yet |been )?(?:fixed|resolved|passing|solved)\b"
+    r"|\b(?:is|are|keeps?) failing\b|\bcan(?:not|['’]t) find\b"
+    r"|\b(?:noch immer|immer noch|noch nicht)\b"
+    r"|仍然?(?:失败|报错|没有|不行)|还是(?:失败|报错|不行)|(?:没有?|尚未)(?:解决|修复)|まだ(?:失敗|直って|解決)",
+    re.IGNORECASE,
+)
+"""A state that the work is there to end: true while nothing was done about it."""
+
 _ASSENTING = (
     "continue go on ahead proceed next sure please thanks thank do nice cool y n no nope weiter danke ja nein bitte"
     " mach oui non merci continuez sí si gracias sim obrigado grazie prego nee bedankt да нет спасибо продолжай "

@@ -73,6 +73,9 @@ _VERB = re.compile(r"[a-z]+(?:_[a-z]+)*")
 _NAME_ALONE = re.compile(r"(?:\*\*)?`[^`\s]+`(?:\*\*)?:?|\*\*[^*\s]+\*\*:?")
 """The heading of what follows, such as a file: by itself it tells nothing."""
 
+_ENTRY = re.compile(r'"[^"]{1,40}"\s?:')
+"""What a line of JSON begins with."""
+
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
@@ -478,6 +481,8 @@ def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[F
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
             continue
+        elif not newest and cues.PASSING.search(sentence):
+            continue  # "The build is failing" is no finding that holds
         elif cues.DECISION.search(sentence):
             yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
         elif concludes and (density := _density(sentence)) > TELLING:
@@ -486,9 +491,14 @@ def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[F
 
 def _leads_on(sentence: str) -> bool:
     """Whether it tells nothing by itself, but that something follows: a name as a heading, ``The changes are:``, two
-    words.
+    words, ``Let me look``, an entry of JSON.
     """
-    if _NAME_ALONE.fullmatch(sentence) or sentence.endswith((":", "：")):
+    if (
+        cues.ANNOUNCES.match(sentence)
+        or _ENTRY.match(sentence)
+        or _NAME_ALONE.fullmatch(sentence)
+        or sentence.endswith((":", "："))
+    ):
         return True
     return sentence.isascii() and len(sentence.split()) < LEAST_WORDS and not _NAMED.search(sentence)
 
