@@ -242,8 +242,10 @@ class Pins(_Settings):
     ids: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     """Names of tools whose calls and results stay."""
-    # Of LangChain and deepagents, Claude Code, Codex, Cursor.
-    plans: frozenset[str] = frozenset({"write_todos", "TodoWrite", "update_plan", "todo_write"})
+    # Of LangChain, deepagents and Gemini CLI, Claude Code, Codex, Cursor, OpenCode, Kimi CLI.
+    plans: frozenset[str] = frozenset(
+        {"write_todos", "TodoWrite", "update_plan", "todo_write", "todowrite", "SetTodoList"}
+    )
     """Names of tools by which an agent writes down its todo list or plan: the newest call stays, earlier ones go."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     """Pinned if every key is in the message's metadata with this value."""

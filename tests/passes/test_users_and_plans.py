@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contextfold import Compaction, Compactor, Policy, count_tokens, evidence
-from contextfold.summary.extractive_facts import Note
+from contextfold.messages import Message, ToolCall
+from contextfold.summary.extractive_facts import Note, plan
 
 
 def talk(turns: int, said: dict[int, str] | None = None) -> list[dict[str, Any]]:
@@ -105,6 +106,29 @@ def test_an_earlier_todo_list_is_quoted_nowhere(kept: bool) -> None:
     assert "table_1 (in_progress)" not in told
     assert "table_1 status: in_progress" not in told
     assert ("table_3 (in_progress)" in told) == (not kept)
+
+
+@pytest.mark.parametrize("name", ["write_todos", "todowrite", "SetTodoList"])
+@pytest.mark.parametrize("asked", [{}, {"todos": None}])
+def test_a_call_that_asks_for_the_list_leaves_the_list_in_force(name: str, asked: dict[str, Any]) -> None:
+    history = [*talk(4), *todo(1, todos("completed", "in_progress"), name), *talk(10)[1:], *todo(2, [], name)]
+    history[-2]["tool_calls"][0]["function"]["arguments"] = json.dumps(asked)
+    view = str(Compactor(window=8_000).compact([*history, *talk(40)[1:]]).messages)
+    assert "'todo1'" in view
+    assert "'todo2'" not in view
+
+
+@pytest.mark.parametrize(
+    ("status", "where"),
+    [
+        *(("completed", "done"), ("Done", "done"), ("已完成", "done"), ("erledigt", "done")),
+        *(("incomplete", "open"), ("not_done", "open"), ("未完成", "open"), ("nicht erledigt", "open")),
+        *(("cancelled", ""), ("Skipped", ""), ("已取消", "")),
+    ],
+)
+def test_a_step_is_done_or_open_as_its_status_says_and_neither_where_it_was_given_up(status: str, where: str) -> None:
+    facts = plan([Message("assistant", (ToolCall("1", "todo", json.dumps({"todos": todos(status)})),))], {"todo"})
+    assert [fact.section for fact in facts] == [where][: bool(where)]
 
 
 @pytest.mark.parametrize("format", ["openai-chat", "anthropic"])

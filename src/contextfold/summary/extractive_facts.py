@@ -54,8 +54,14 @@ ADDS, UPDATES = "TaskCreate", "TaskUpdate"
 """Claude Code's tools for a list that is written down task by task: no call holds it all."""
 
 _NUMBER = re.compile(r"#(\w+)")
+_ASKS = re.compile(r'\s*(?:\{\s*(?:"\w+"\s*:\s*null\s*)?\})?\s*')
 
-_DONE = re.compile(r"complete|done|finished|cancel|erledigt|完成|完了", re.IGNORECASE)
+_DONE = re.compile(
+    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<![未没不])(?:complete|done|finished|erledigt|完成|完了)", re.IGNORECASE
+)
+_DROPPED = re.compile(r"cancel|skipped|dropped|deleted|abgebrochen|取消", re.IGNORECASE)
+"""A step that is neither done nor to be done."""
+
 _NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
 _PLACES = ("file_path", "path", "filename", "target_file", "url")
@@ -275,6 +281,8 @@ def plan(messages: Sequence[Message], tools: Collection[str], tasks: Sequence[Ta
     for listed in (steps, tasks):
         for number, (n, text, status) in enumerate(listed):
             weight = PLANNED - number / (1 + len(listed))
+            if _DROPPED.search(status):
+                continue
             if _DONE.search(status):
                 yield Fact("done", text, n, weight - 2)
             else:
@@ -318,7 +326,9 @@ def _changed(found: dict[str, Task], place: int, call: ToolCall, answer: str) ->
 
 
 def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[int, ToolCall] | None:
-    """The newest todo list or plan, and its place. One that its tool refused is none: the earlier one still holds."""
+    """The newest todo list or plan, and its place. One that its tool refused is none, nor is a call that only asks for
+    the list: the earlier one still holds.
+    """
     results: dict[str, ToolResult] = {}
     unread = len(messages)
     for n in range(len(messages) - 1, -1, -1):
@@ -332,7 +342,7 @@ def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[in
             answered = [(call, results.pop(call.id, None)) for call in reversed(messages[place].tool_calls)]
         unread = n
         for call, result in answered:
-            if call.name in tools and not _is_refused(call, result):
+            if call.name in tools and not _is_refused(call, result) and not _ASKS.fullmatch(call.arguments):
                 return n, call
     return None
 
