@@ -200,16 +200,21 @@ def labeled(text: str) -> tuple[str, str]:
     return found[1], text[found.end() - 1 :]
 
 
+_USE = r"(?:use|make|put|take|call|write|run)\b[^.!?\n]{0,60}? "
 CORRECTION = Cue(
-    r"\b(?:actually|instead|rather than|no longer|forget (?:about|it|that|the)|scrap (?:that|it)|revert|undo|wrong"
+    r"\b(?:(?:(?<![\w'’] )|(?<=\bno )|(?<=\bbut ))actually\b(?!\W*(?:$|[.!?]))"
+    rf"|(?:{_USE}|(?<![\w'’,] ))(?:instead of|rather than)|instead(?! of)"
+    r"|no longer|forget (?:about|it|that|the)|scrap (?:that|it)|revert|undo"
+    r"|(?<!go )(?<!goes )(?<!going )(?<!gone )(?<!went )(?<!thing )wrong(?! (?-i:[A-Z]))"
     r"|roll(?:ed)? back|changed my mind|not what i|that['’]?s not|on second thought|let['’]?s (?:not|switch|go with)"
     r"|drop (?:the|that))\b"
-    r"|^no[,.! ]"
+    r"|^no[,.! ](?!\W*(?:worries|problem|need|pressure|rush|hurry|doubt|idea|way|one|matter|thanks?)\b)"
     r"|\b(?:doch (?:nicht|lieber)|stattdessen|vergiss|rückgängig|falsch|anders überlegt)\b"
-    r"|不对|不是这样|错了|改成|改为|换成|不用了|算了|取消|撤销|回退|恢复到|重新来|我的意思是"
-    r"|やっぱり|違います|違う|ではなく|取り消|やめて|元に戻|変更して|間違",
-    "actually instead rather no forget scrap revert undo wrong roll rolled changed not that on let drop doch "
-    "stattdessen vergiss rückgängig falsch anders",
+    r"|不对(?![称齐])|不是这样|(?<![报出没])错了|改成|改为|换成|不用了|(?<![计打清核换估结推预])算了|取消|撤销|回退|恢复到"
+    r"|重新来|我的意思是"
+    r"|やっぱり|違います|違う|ではなく|取り消|やめて|元に戻|変更して|間違(?!いな)",
+    "actually use make put take call write run instead rather no forget scrap revert undo wrong roll rolled changed "
+    "not that on let drop doch stattdessen vergiss rückgängig falsch anders",
 )
 
 DECISION = Cue(
