@@ -387,6 +387,7 @@ def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> No
         ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no palette', "ValueError: no palette"),
         ("Exit code 1\nrunning\nerror: cannot find module 'x'", "error: cannot find module 'x'"),
         ("<returncode>1</returncode>\n<output>\nKeyError: 'a'\n</output>", "KeyError: 'a'"),
+        ("ERROR:\n\nInvalid `path`: the file is there.\nTry another.", "ERROR: Invalid `path`: the file is there."),
     ],
 )
 def test_an_error_is_told_by_the_line_that_names_it(output: str, told: str) -> None:
@@ -474,6 +475,21 @@ def test_an_action_that_names_what_the_tool_is_to_do_tells_what_it_was_done_to()
     assert "edit: create src/a.py → ok" in done
     assert "bash: ls → 2 lines" in done
     assert any(line.startswith("bash: make test →") for line in done)
+
+
+CODEX = "Chunk ID: fca29f\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 18\nOutput:\n"
+
+
+@pytest.mark.parametrize("frame", [CODEX + "{}", "<returncode>0</returncode>\n<output>\n{}</output>"])
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [("2026-11-26\n", " → 2026-11-26"), ("", ""), ("a.py\nb.py\n", " → 2 lines")],
+)
+def test_what_came_of_a_command_is_told_without_the_lines_that_a_harness_puts_around_it(
+    frame: str, output: str, told: str
+) -> None:
+    messages = [said("user", "Look."), *step(1, "bash", {"command": "date +%F"}, frame.format(output))]
+    assert sections(summarize(messages, budget=300, count=count))[words("en").done] == [f"bash: date +%F{told}"]
 
 
 def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:

@@ -101,6 +101,13 @@ _BARE_FAILURE = re.compile(
 )
 """A line that says that something failed, and not what."""
 
+_FRAME = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Exit code|Process exited with code|Original token count|Total output lines)\b[^\n]*\n)++"
+    r"Output:[ \t]*(?:\n|$)"
+    r"|<returncode>\d+</returncode>\s*<output>"
+)
+"""What a harness puts before the output of a command: Codex, mini-swe-agent."""
+
 _OF_OUTPUT = re.compile(r"\s*(?:2>\s*(?:&1|/dev/null)|\|\s*(?:head|tail)\b[^|&;\n]*)")
 """In a command: how much of what it says is looked at."""
 
@@ -533,6 +540,8 @@ def _reads(tool: str, same: str) -> bool:
 def _result(result: ToolResult) -> _Result:
     failure = _error_line(result)
     text = result.text.strip()
+    if framed := _FRAME.match(text):
+        text = text[framed.end() :].removesuffix("</output>").strip()
     whole = clipped(text, OUTCOME) if len(text) <= OUTCOME and "\n" not in text else ""
     return _Result(result.call_id, failure, result.is_error, whole, text.count("\n") + 1 if text else 0)
 
@@ -592,9 +601,16 @@ def _error_line(result: ToolResult) -> str:
                 if len(line) < 2000 and any(map(line.__contains__, words)) and cues.ERROR.search(line):
                     if not _BARE_FAILURE.fullmatch(line):
                         return clipped(line, QUOTE)
-                    bare = bare or line
+                    bare = bare or _with_its_reason(line, part)
     if bare:
         return clipped(bare, QUOTE)
     if result.is_error:
         return clipped(next((line for line in head.splitlines() if line.strip()), ""), QUOTE)
     return ""
+
+
+def _with_its_reason(line: str, text: str) -> str:
+    """``ERROR:`` with the line below it, which says what of."""
+    if not line.strip(" *").lower().startswith("error"):
+        return line
+    return line + " " + next(filter(str.strip, text.partition(line)[2].splitlines()), "")
