@@ -78,8 +78,8 @@ def test_a_state_that_the_work_is_there_to_end_is_told_only_as_the_last_word(sta
     assert state in summary(("user", "Why does it fail?"), ("assistant", "Decided on A."), ("assistant", state))
 
 
-@pytest.mark.parametrize("assent", ["yes", "Continue.", "1", "ok, go ahead", "继续", "ja bitte"])
-def test_a_word_that_lets_the_agent_go_on_is_no_request(assent: str) -> None:
+@pytest.mark.parametrize("assent", ["yes", "Continue.", "1", "ok, go ahead", "继续", "ja bitte", "/theme", "/"])
+def test_a_word_that_lets_the_agent_go_on_or_is_meant_for_the_program_is_no_request(assent: str) -> None:
     said = [("user", "Port the loader."), ("assistant", "Shall I?"), ("user", assent), ("assistant", "Done.")]
     made = summary(*said, ("user", "Port the saver, too."))
     assert "Port the loader." in made

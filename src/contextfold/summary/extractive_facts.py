@@ -82,6 +82,9 @@ _NAME_ALONE = re.compile(r"(?:\*\*)?`[^`\s]+`(?:\*\*)?:?|\*\*[^*\s]+\*\*:?")
 _ENTRY = re.compile(r'"[^"]{1,40}"\s?:')
 """What a line of JSON begins with."""
 
+_COMMAND = re.compile(r"/[\w:-]*")
+"""What a user types to the program and not to the model: ``/theme``."""
+
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
@@ -469,7 +472,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
         elif cues.CONSTRAINT.search(sentence, heads):
             yield Fact("constraints", sentence, order, 1.0 + _density(sentence))
-        elif (position < 3 or first) and not cues.only_assents(sentence):
+        elif (position < 3 or first) and not cues.only_assents(sentence) and not _COMMAND.fullmatch(sentence):
             weight = 3.0 if first else 2.0 if newest else 1.0
             yield Fact("goal", sentence, order, weight + _density(sentence) - 0.3 * position)
 
