@@ -7,6 +7,7 @@ What belongs here: the way through such rows. What does not: which of them are m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 from contextfold.transcripts.document import TranscriptFile
 
@@ -14,15 +15,22 @@ Parents = Mapping[str, str | None]
 """The id of the row before each one; the first names none."""
 
 
-def went_back(document: TranscriptFile, places: Sequence[int]) -> str:
-    """What is said of the rows at these places."""
-    return f"{document.places(places)}: left out, as the person went back and said something else"
+def went_back(document: TranscriptFile, places: Sequence[int]) -> tuple[str, ...]:
+    """What is said of the rows at these places, if there are any."""
+    said = "left out, as the person went back and said something else"
+    return (f"{document.places(places)}: {said}",) if places else ()
 
 
-def path_to(newest: str, parents: Parents) -> set[str] | None:
-    """The rows from the first to this one. None where the way breaks off before the first, or goes in a circle."""
+def way_to_newest(rows: Sequence[Mapping[str, Any]], own: str, before: str) -> set[str] | None:
+    """The ids of the rows from the first to the newest, where each has its ``own`` and names the one ``before``. None
+    where one does not, or the way breaks off before the first, or goes in a circle.
+    """
+    parents = {row[own]: row.get(before) for row in rows if isinstance(row.get(own), str)}
+    is_told = all(isinstance(row.get(own), str) and isinstance(parents[row[own]], str | None) for row in rows)
+    if not rows or not is_told:
+        return None
     found: set[str] = set()
-    at: str | None = newest
+    at: str | None = rows[-1][own]
     while at is not None:
         if at in found or at not in parents:
             return None

@@ -110,11 +110,9 @@ def _is_of_person(row: dict[str, Any]) -> bool:
 
 
 def _said(document: TranscriptFile, own: list[dict[str, Any]], gone: set[str]) -> tuple[str, ...]:
-    if not gone:
-        return ()
     of_own = {id(row) for row in own}
     places = [n for n, row in enumerate(document.rows) if id(row) in of_own and _id(row.get("uuid")) in gone]
-    return (went_back(document, places),)
+    return went_back(document, places)
 
 
 def _id(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contextfold.transcripts.branches import path_to, went_back
+from contextfold.transcripts.branches import way_to_newest, went_back
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
@@ -48,19 +48,17 @@ def read(document: TranscriptFile) -> list[Conversation]:
             _add_answer(turns, message)
         else:
             _add_user(turns, message)
-    said = (went_back(document, left_out),) if left_out else ()
-    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND, left_out=said)]
+    messages = turns.messages(one_user_message)
+    return [Conversation(document.name, "anthropic", messages, KIND, left_out=went_back(document, left_out))]
 
 
 def _way(rows: list[dict[str, Any]]) -> set[str] | None:
     """The rows from the first to the newest; None where they do not name those before them, as in old files."""
     entries = [row for row in rows if row.get("type") not in HEADERS]
-    parents = {row["id"]: row.get("parentId") for row in entries if isinstance(row.get("id"), str)}
     # Null tells where a conversation began; a row without the key tells nothing.
-    names_all = len(parents) == len(entries) and all("parentId" in row for row in entries[1:])
-    if not names_all or not all(held is None or isinstance(held, str) for held in parents.values()):
-        return None
-    return path_to(entries[-1]["id"], parents) if entries else None
+    names_all = len({str(row.get("id")) for row in entries}) == len(entries)
+    names_all = names_all and all("parentId" in row for row in entries[1:])
+    return way_to_newest(entries, "id", "parentId") if names_all else None
 
 
 def _message_of(row: dict[str, Any]) -> dict[str, Any] | None:

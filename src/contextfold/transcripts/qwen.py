@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contextfold.transcripts.branches import path_to, went_back
+from contextfold.transcripts.branches import way_to_newest, went_back
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 
@@ -26,21 +26,11 @@ def read(document: TranscriptFile) -> list[Conversation]:
     rows = [(place, row) for place, row in enumerate(document.rows) if isinstance(row, dict) and "sessionId" in row]
     own = [(place, row) for place, row in rows if not row.get("isSidechain")]
     own = own if any(_is_message(row) for _, row in own) else rows
-    way = _way([row for _, row in own])
+    way = way_to_newest([row for _, row in own], "uuid", "parentUuid")
     sent = [(place, row) for place, row in own if _is_message(row)]
     gone = [place for place, row in sent if way is not None and row["uuid"] not in way]
     contents = [row["message"] for _, row in sent if way is None or row["uuid"] in way]
-    said = (went_back(document, gone),) if gone else ()
-    return [Conversation(document.name, "gemini", contents, KIND, left_out=said)]
-
-
-def _way(rows: list[dict[str, Any]]) -> set[str] | None:
-    """The rows from the first to the newest; None where they do not all name the one before them, and it is there."""
-    parents = {row["uuid"]: row.get("parentUuid") for row in rows if isinstance(row.get("uuid"), str)}
-    if not all(isinstance(row.get("uuid"), str) for row in rows):
-        return None
-    is_known = all(held is None or isinstance(held, str) for held in parents.values())
-    return path_to(rows[-1]["uuid"], parents) if is_known else None
+    return [Conversation(document.name, "gemini", contents, KIND, left_out=went_back(document, gone))]
 
 
 def _is_message(row: dict[str, Any]) -> bool:
