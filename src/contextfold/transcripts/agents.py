@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from contextfold.formats.values import arguments_text
-from contextfold.transcripts.document import objects_in
+from contextfold.transcripts.document import first_object, objects_in
 from contextfold.transcripts.turns import Turns, as_they_are
 
 GOOSE_BLOCKS = ("toolRequest", "toolResponse")
@@ -18,16 +18,11 @@ GOOSE_HEADER = {"working_dir", "message_count"}
 """Keys of the first row of goose's files, which tells of the session."""
 
 
-def first(value: Any) -> dict[str, Any]:
-    """The first entry of a list, where it is an object; else none."""
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
-
-
 # ---- Trae Agent ----
 
 
 def is_trae(value: Any) -> bool:
-    asked = first(value.get("llm_interactions")) if isinstance(value, dict) else {}
+    asked = first_object(value.get("llm_interactions")) if isinstance(value, dict) else {}
     return {"input_messages", "response"} <= asked.keys()
 
 
@@ -70,7 +65,7 @@ def is_goose(value: Any) -> bool:
     if not isinstance(value, list):
         return False
     blocks = (block for row in value for block in _blocks_of(row))
-    return first(value).keys() >= GOOSE_HEADER or any(block.get("type") in GOOSE_BLOCKS for block in blocks)
+    return first_object(value).keys() >= GOOSE_HEADER or any(block.get("type") in GOOSE_BLOCKS for block in blocks)
 
 
 def _blocks_of(row: Any) -> list[dict[str, Any]]:
@@ -117,7 +112,7 @@ def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_copilot_cli(value: Any) -> bool:
-    begin = first(value)
+    begin = first_object(value)
     return begin.get("type") == "session.start" and isinstance(begin.get("data"), dict)
 
 

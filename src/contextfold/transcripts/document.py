@@ -73,6 +73,19 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def first_object(value: Any) -> dict[str, Any]:
+    """The first entry of a list, where it is an object; else an empty one."""
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+
+
+def json_in(text: str) -> Any:
+    """The value of a JSON text; None where it has none."""
+    try:
+        return json_values.read(text)
+    except ValueError:
+        return None
+
+
 def parse(data: bytes, name: str) -> TranscriptFile:
     """The document in these bytes. Raises ``InputError`` in one line: file, place, what is wrong, what to do."""
     text = _decoded(data, name)
@@ -126,7 +139,7 @@ def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
         return TranscriptFile(name, text)
     # Not ``splitlines``: strings of JSON may hold U+2028 and its like as they are.
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    if len(numbered) == 1 or not _is_json(numbered[0][1]):
+    if len(numbered) == 1 or json_in(numbered[0][1]) is None:
         if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data" and text[error.pos] in "{[":
             place = f"line {error.lineno}, column {error.colno}"
             raise InputError(f"{name}: {place}: another JSON value begins: write each on one line, as jq -c does")
@@ -148,14 +161,6 @@ def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
         else:
             remedy = "repair or delete that line"
         raise InputError(f"{name}: line {number}, column {column}: not valid JSON ({problem}): {remedy}") from None
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json_values.read(line)
-    except ValueError:
-        return False
-    return True
 
 
 def _json_problem(error: ValueError) -> str:

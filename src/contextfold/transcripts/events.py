@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from contextfold import formats, json_values
+from contextfold import formats
 from contextfold.formats.values import json_text, readable
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
-from contextfold.transcripts.requests import FINISHED, with_system
+from contextfold.transcripts.requests import FINISHED, sent_events, with_system
 from contextfold.transcripts.turns import Turns, as_they_are
 
 STREAM_KIND, RESPONSE_KIND = "server-sent-events", "response-stream"
@@ -48,15 +48,10 @@ def _finished_response(document: TranscriptFile) -> dict[str, Any] | None:
 
 
 def _data(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects after ``data:``; comments, pings and half-written ends are none."""
-    for line in text.split("\n") if text.lstrip().startswith(("event:", "data:", ":")) else ():
-        if line.startswith("data:"):
-            try:
-                value = json_values.read(line[5:])
-            except ValueError:
-                continue
-            if isinstance(value, dict) and (isinstance(value.get("messages"), list) or _is_piece(value)):
-                yield value
+    """Pieces of messages, and states that hold all of them, as they were sent."""
+    for value in objects_in(sent_events(text)) if text.lstrip().startswith(("event:", "data:", ":")) else ():
+        if isinstance(value.get("messages"), list) or _is_piece(value):
+            yield value
 
 
 def _is_piece(value: dict[str, Any]) -> bool:

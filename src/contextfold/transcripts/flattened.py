@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from contextfold import json_values
+from contextfold.transcripts.document import json_in
 
 MARKS = ("input_messages", "gen_ai.prompt.")
 """One of these is in every file that holds such spans."""
@@ -176,9 +177,5 @@ def _tools(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read(value: Any) -> dict[str, Any] | None:
-    if isinstance(value, str):
-        try:
-            value = json_values.read(value)
-        except ValueError:
-            return None
+    value = json_in(value) if isinstance(value, str) else value
     return value if isinstance(value, dict) else None

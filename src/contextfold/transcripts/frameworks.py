@@ -15,9 +15,8 @@ from contextfold import formats
 from contextfold.errors import InputError, reason, shown
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.transcripts import agents
-from contextfold.transcripts.agents import first
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, first_object, objects_in
 from contextfold.transcripts.parts import are_made_of_parts, as_messages
 from contextfold.transcripts.requests import with_system
 
@@ -87,8 +86,8 @@ def _stored(value: Any, begins: Callable[[Any], bool], depth: int) -> list[Any]:
 
 
 def _is_pydantic_ai(value: Any) -> bool:
-    message = first(value)
-    return message.get("kind") in ("request", "response") and "part_kind" in first(message.get("parts"))
+    message = first_object(value)
+    return message.get("kind") in ("request", "response") and "part_kind" in first_object(message.get("parts"))
 
 
 def _of_pydantic_ai(rows: list[Any]) -> list[Any]:
@@ -104,8 +103,8 @@ def _of_pydantic_ai(rows: list[Any]) -> list[Any]:
 
 
 def _is_haystack(value: Any) -> bool:
-    message = first(value)
-    part = first(message.get("content"))
+    message = first_object(value)
+    part = first_object(message.get("content"))
     return {"role", "meta", "name"} <= message.keys() and bool(part) and "type" not in part
 
 
@@ -124,9 +123,9 @@ def _as_anthropic(objects: list[Any], format: str) -> list[Any]:
 
 def _is_adk(value: Any) -> bool:
     events = value.get("events") if isinstance(value, dict) else None
-    if "author" not in first(events):
+    if "author" not in first_object(events):
         return False
-    contents = (event.get("content") for event in events or () if isinstance(event, dict))
+    contents = (event.get("content") for event in objects_in(events))
     return any(isinstance(content, dict) and isinstance(content.get("parts"), list) for content in contents)
 
 
@@ -152,7 +151,7 @@ def _of_adk(session: dict[str, Any]) -> list[Any]:
 
 
 def _is_strands(value: Any) -> bool:
-    row = first(value)
+    row = first_object(value)
     message = row.get("message")
     return "message_id" in row and isinstance(message, dict) and isinstance(message.get("content"), list)
 
@@ -168,7 +167,7 @@ def _of_strands(rows: list[Any]) -> list[Any]:
 
 def are_turns(value: Any) -> bool:
     """Whether this is a list of turns as data sets like ShareGPT's have them: ``from`` and ``value``."""
-    return {"from", "value"} <= first(value).keys()
+    return {"from", "value"} <= first_object(value).keys()
 
 
 def of_turns(turns: list[Any]) -> list[Any]:

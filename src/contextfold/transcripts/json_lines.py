@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contextfold import formats, json_values
+from contextfold import formats
 from contextfold.errors import InputError
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
 from contextfold.transcripts import pages, requests
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile, objects_in
+from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
 
 KIND = "messages"
 KNOWN_KEYS = (
@@ -165,10 +165,7 @@ def _unpacked(body: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
     for key in TEXTS:
         text = body.get(key)
         if isinstance(text, str) and text.lstrip().startswith(("[", "{")):
-            try:
-                value = json_values.read(text)
-            except ValueError:
-                continue
+            value = json_in(text)
             if next(_lists_in(value, depth), None) is not None or (key == "messages" and value == []):
                 found[key] = value
     return {**body, **found} if found else body

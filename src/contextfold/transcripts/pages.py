@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contextfold.transcripts.document import objects_in
+
 THREAD = "thread.message"
 _OURS = ("system", "developer", "user")
 _NEWEST_FIRST = (False, True)
@@ -23,7 +25,7 @@ def is_page(value: Mapping[str, Any]) -> bool:
 
 def in_order(entries: list[Any], *, is_page: bool = False) -> list[Any]:
     """The entries, oldest first. Outside of a page, only those that plainly stand otherwise are turned round."""
-    objects = [one for one in entries if isinstance(one, dict)]
+    objects = objects_in(entries)
     is_thread = len(objects) == len(entries) and all(one.get("object") == THREAD for one in objects)
     roles = [one["role"] for one in objects if "role" in one]
     ends = (roles[0] in _OURS, roles[-1] in _OURS) if roles else (True, False)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from contextfold import json_values
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
-from contextfold.transcripts.document import objects_in
+from contextfold.transcripts.document import first_object, json_in, objects_in
 
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
 
@@ -56,8 +55,7 @@ def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
 
 def tools_of(body: Mapping[str, Any]) -> tuple[Any, ...]:
     """The tool declarations of a request; they take room in the window as the messages do."""
-    tools = body.get("tools")
-    return tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+    return tuple(objects_in(body.get("tools")))
 
 
 def with_system(messages: list[Any], body: Mapping[str, Any]) -> list[Any]:
@@ -65,7 +63,7 @@ def with_system(messages: list[Any], body: Mapping[str, Any]) -> list[Any]:
     system = next((body[key] for key in SYSTEM_KEYS if body.get(key)), None)
     if system is None and isinstance(config := body.get("config") or body.get("generation_config"), Mapping):
         system = next((config[key] for key in SYSTEM_KEYS if config.get(key)), None)  # as the Python SDK takes it
-    first = messages[0] if messages and isinstance(messages[0], dict) else {}
+    first = first_object(messages)
     if isinstance(first.get("parts"), list):
         parts = _parts_of(system)
         return [{"role": "system", "parts": parts}, *messages] if parts and first.get("role") != "system" else messages
@@ -97,12 +95,9 @@ def _recorded(response: Any, messages: list[Any]) -> list[Any]:
         response = response[0]
     if not isinstance(response, str) or _is_event_stream(response):
         return answer_in(response)
-    last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
-    if response.lstrip().startswith(("{", "[")):
-        try:
-            return answer_in(json_values.read(response))
-        except ValueError:
-            pass
+    last = first_object(messages[-1:])
+    if response.lstrip().startswith(("{", "[")) and (value := json_in(response)) is not None:
+        return answer_in(value)
     is_answered = last.get("role", last.get("type")) in ("assistant", "model", "ai")
     if is_answered or not response.strip():  # then a text beside it may be anything
         return []
@@ -143,7 +138,7 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     if not depth:
         return []
     if isinstance(response, str) and _is_event_stream(response):
-        response = _sent_events(response)
+        response = sent_events(response)
     if isinstance(response, list):
         if _is_stream(response):
             return _of_stream(response)
@@ -181,10 +176,10 @@ def _is_event_stream(text: str) -> bool:
     return text.lstrip().startswith(("event:", "data:"))
 
 
-def _sent_events(text: str) -> list[Any]:
-    """What server-sent events hold; one that was cut off, and a mark of the end, are none."""
+def sent_events(text: str) -> list[Any]:
+    """What server-sent events hold; comments, pings, one that was cut off, and a mark of the end are none."""
     lines = (line[5:] for line in text.split("\n") if line.startswith("data:"))
-    return [held for held in map(_json_in, lines) if held is not None]
+    return [held for held in map(json_in, lines) if held is not None]
 
 
 def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
@@ -217,8 +212,8 @@ def _joined(pieces: list[dict[str, Any]]) -> dict[str, str]:
 
 def _is_stream(response: list[Any]) -> bool:
     """Whether these are the events of Anthropic's stream, which Bedrock's logs hold as they came."""
-    first = response[0] if response else None
-    return isinstance(first, dict) and first.get("type") == "message_start" and isinstance(first.get("message"), dict)
+    first = first_object(response)
+    return first.get("type") == "message_start" and isinstance(first.get("message"), dict)
 
 
 def _of_stream(events: list[Any]) -> list[Any]:
@@ -247,12 +242,5 @@ def _of_stream(events: list[Any]) -> list[Any]:
 
 def _read(written: str) -> Any:
     """The arguments of a call; those that were cut off are kept as they were written."""
-    held = _json_in(written)
+    held = json_in(written)
     return {"": written} if held is None else held
-
-
-def _json_in(text: str) -> Any:
-    try:
-        return json_values.read(text)
-    except ValueError:
-        return None

@@ -15,11 +15,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from contextfold import json_values
 from contextfold.formats.values import arguments_text, json_text
 from contextfold.transcripts import flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile, objects_in
+from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
 
 KIND = "opentelemetry"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -123,10 +122,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 def _list(value: Any) -> list[Any] | None:
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json_values.read(value)
-        except ValueError:
-            return None
+        value = json_in(value)
     return value if isinstance(value, list) else None
 
 
