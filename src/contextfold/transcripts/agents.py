@@ -10,12 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from contextfold.formats.values import arguments_text
+from contextfold.transcripts import chat
 from contextfold.transcripts.document import first_object, objects_in
 from contextfold.transcripts.turns import Turns, as_they_are
 
 GOOSE_BLOCKS = ("toolRequest", "toolResponse")
 GOOSE_HEADER = {"working_dir", "message_count"}
 """Keys of the first row of goose's files, which tells of the session."""
+
+
+def _call(call: dict[str, Any], id: str) -> dict[str, Any]:
+    return chat.call(call.get(id), call.get("name"), arguments_text(call.get("arguments") or {}))
 
 
 # ---- Trae Agent ----
@@ -41,20 +46,13 @@ def of_trae(trajectory: dict[str, Any]) -> list[Any]:
 def _trae_said(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(result := message.get("tool_result"), dict):
         text = "\n".join(str(result[key]) for key in ("result", "error") if result.get(key))
-        return {"role": "tool", "tool_call_id": result.get("call_id"), "content": text}
+        return chat.result(result.get("call_id"), text)
     said = {"role": message.get("role"), "content": message.get("content")}
     return _trae_answer(said, objects_in([message.get("tool_call")]))
 
 
 def _trae_answer(said: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-    held = [
-        {
-            "id": call.get("call_id"),
-            "type": "function",
-            "function": {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})},
-        }
-        for call in calls
-    ]
+    held = [_call(call, "call_id") for call in calls]
     return {**said, "tool_calls": held} if held else said
 
 
@@ -126,7 +124,7 @@ def of_copilot_cli(events: list[Any]) -> list[Any]:
         if kind in ("system.message", "user.message") and content:
             turns.add({"role": kind.removesuffix(".message"), "content": content})
         elif kind == "assistant.message":
-            calls = [_call_of_copilot(one) for one in objects_in(data.get("toolRequests"))]
+            calls = [_call(one, "toolCallId") for one in objects_in(data.get("toolRequests"))]
             said = {"role": "assistant", "content": content or None, **({"tool_calls": calls} if calls else {})}
             if isinstance(thought := data.get("reasoningText"), str) and thought:
                 said["reasoning_content"] = thought
@@ -136,10 +134,5 @@ def of_copilot_cli(events: list[Any]) -> list[Any]:
             call = data.get("toolCallId")
             found = data.get("result") or data.get("error")
             text = found.get("content", found.get("message")) if isinstance(found, dict) else found
-            turns.result(str(call), {"role": "tool", "tool_call_id": call, "content": arguments_text(text or "")})
+            turns.result(str(call), chat.result(call, arguments_text(text or "")))
     return turns.messages(as_they_are)
-
-
-def _call_of_copilot(call: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": call.get("name"), "arguments": arguments_text(call.get("arguments") or {})}
-    return {"id": call.get("toolCallId"), "type": "function", "function": function}

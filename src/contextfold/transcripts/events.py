@@ -11,6 +11,7 @@ from typing import Any
 
 from contextfold import formats
 from contextfold.formats.values import json_text, readable
+from contextfold.transcripts import chat
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.requests import FINISHED, sent_events, with_system
@@ -76,7 +77,7 @@ def _add_stream_result(turns: Turns, piece: dict[str, Any]) -> None:
     call_id = str(piece["tool_call_id"])
     content = piece.get("content")
     text = content if isinstance(content, str) else readable(content)
-    message = {"role": "tool", "tool_call_id": call_id, "content": text}
+    message = chat.result(call_id, text)
     if not turns.result(call_id, message):
         turns.add(message)
 
@@ -100,8 +101,7 @@ def _add_calls(calls: list[dict[str, Any]], piece: dict[str, Any]) -> None:
     for named in objects_in(piece.get("tool_calls")):
         if named.get("id") and named.get("name"):
             arguments = "" if chunks else json_text(named.get("args") or {})
-            function = {"name": named["name"], "arguments": arguments}
-            calls.append({"id": named["id"], "type": "function", "function": function})
+            calls.append(chat.call(named["id"], named["name"], arguments))
     for chunk in chunks:
         begun = [call for call in calls if call["id"] == chunk.get("id")] or calls[-1:]
         if begun and isinstance(chunk.get("args"), str):

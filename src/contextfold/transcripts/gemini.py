@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from contextfold.formats.values import json_text
+from contextfold.transcripts import chat
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.turns import Turns
@@ -122,11 +123,10 @@ def _add_result(turns: Turns, answered: set[str], call_id: Any, result: Any) -> 
     texts = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
     if isinstance(call_id, str):
         answered.add(call_id)
-        turns.result(call_id, {"role": "tool", "tool_call_id": call_id, "content": texts})
-        if isinstance(content, list):  # tool messages take only text
+        turns.result(call_id, chat.result(call_id, texts))
+        if isinstance(content, list):
             media = [block for block in content if block["type"] != "text"]
-            said = {"type": "text", "text": f"From the result of tool call {call_id}:"}
-            turns.result(call_id, {"role": "user", "content": [said, *media]})
+            turns.result(call_id, chat.media_of_result(call_id, media))
 
 
 def _results_first(results: list[Any]) -> list[dict[str, Any]]:
@@ -134,8 +134,7 @@ def _results_first(results: list[Any]) -> list[dict[str, Any]]:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": call.get("name"), "arguments": json_text(call.get("args") or {})}
-    return {"id": call.get("id"), "type": "function", "function": function}
+    return chat.call(call.get("id"), call.get("name"), json_text(call.get("args") or {}))
 
 
 def _is_thought(part: Any) -> bool:
@@ -160,10 +159,7 @@ def _media(part: Any) -> dict[str, Any] | None:
     kind, data = (held.get("mimeType"), held.get("data")) if held is not None else (None, None)
     if not isinstance(kind, str) or not isinstance(data, str):
         return None
-    url = f"data:{kind};base64,{data}"
-    if kind.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "file", "file": {"filename": f"file.{kind.rpartition('/')[2]}", "file_data": url}}
+    return chat.media(kind, f"data:{kind};base64,{data}", f"file.{kind.rpartition('/')[2]}")
 
 
 def _text(value: Any) -> str:

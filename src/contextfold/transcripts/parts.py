@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contextfold.formats.values import arguments_text, json_text
+from contextfold.transcripts import chat
 from contextfold.transcripts.document import objects_in
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -126,9 +127,7 @@ def _block(part: dict[str, Any]) -> dict[str, Any] | None:
     if not isinstance(data, str) or not isinstance(media, str):
         return {"type": "text", "text": json_text(part)}
     url = data if ":" in data[:10] else f"data:{media};base64,{data}"
-    if media.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "file", "file": {"filename": part.get("filename") or "file", "file_data": url}}
+    return chat.media(media, url, part.get("filename") or "file")
 
 
 def _told(part: dict[str, Any]) -> tuple[str, Any, dict[str, Any]] | None:
@@ -150,8 +149,7 @@ def _call(part: dict[str, Any]) -> dict[str, Any] | None:
         return None
     id, name, held = told
     given = held.get("input", held.get("args"))
-    function = {"name": name if isinstance(name, str) else "tool", "arguments": arguments_text(given or {})}
-    return {"id": id, "type": "function", "function": function}
+    return chat.call(id, name if isinstance(name, str) else "tool", arguments_text(given or {}))
 
 
 def _add_result(step: _Step, part: dict[str, Any]) -> None:
@@ -166,10 +164,9 @@ def _add_result(step: _Step, part: dict[str, Any]) -> None:
         found = found["value"]
     text, pictures = _shown(found)
     media = [block for one in objects_in(held.get("attachments")) if (block := _block(one))] + pictures
-    step.results.append({"role": "tool", "tool_call_id": id, "content": text})
-    if media:  # tool messages take only text
-        said = {"type": "text", "text": f"From the result of tool call {id}:"}
-        step.media.append({"role": "user", "content": [said, *media]})
+    step.results.append(chat.result(id, text))
+    if media:
+        step.media.append(chat.media_of_result(id, media))
 
 
 def _shown(found: Any) -> tuple[str, list[dict[str, Any]]]:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from contextfold.formats.values import arguments_text, json_text
-from contextfold.transcripts import flattened, json_lines
+from contextfold.transcripts import chat, flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
 
@@ -152,11 +152,7 @@ def _said(message: dict[str, Any], waiting: deque[str], unnamed: Iterator[int]) 
         if part.get("type") == "tool_call_response":
             call = part.get("id") or (waiting.popleft() if waiting else "")
             result = part.get("response", part.get("result"))
-            yield {
-                "role": "tool",
-                "tool_call_id": call,
-                "content": arguments_text(result) if result is not None else "",
-            }
+            yield chat.result(call, arguments_text(result) if result is not None else "")
     calls = [part for part in parts if part.get("type") == "tool_call"]
     content = _content([part for part in parts if part.get("type") not in ("tool_call", "tool_call_response")])
     if not content and not calls:
@@ -169,8 +165,9 @@ def _said(message: dict[str, Any], waiting: deque[str], unnamed: Iterator[int]) 
         if not call:
             call = f"call-{next(unnamed)}"
             waiting.append(call)
-        function = {"name": part.get("name"), "arguments": arguments_text(part.get("arguments"))}
-        said.setdefault("tool_calls", []).append({"id": call, "type": "function", "function": function})
+        said.setdefault("tool_calls", []).append(
+            chat.call(call, part.get("name"), arguments_text(part.get("arguments")))
+        )
     yield said
 
 
