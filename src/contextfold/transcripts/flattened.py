@@ -29,10 +29,11 @@ _DOTS, _DIGITS = 20, 9
 class SpanMessages(NamedTuple):
     """What a span holds, as OpenTelemetry writes it. ``missing``: how many messages before its last are not in it."""
 
-    inputs: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    tools: list[dict[str, Any]]
-    missing: int
+    inputs: list[Any]
+    outputs: list[Any] | None
+    system: list[Any] | None
+    tools: list[Any] | None
+    missing: int = 0
 
 
 def is_ours(key: object) -> bool:
@@ -47,7 +48,7 @@ def request_of(attributes: Mapping[str, Any]) -> SpanMessages | None:
     inputs, missing = _messages(_at(tree, INPUTS))
     if not inputs:
         return None
-    return SpanMessages(inputs, _messages(_at(tree, OUTPUTS))[0], list(_tools(_at(tree, TOOLS))), missing)
+    return SpanMessages(inputs, _messages(_at(tree, OUTPUTS))[0], None, list(_tools(_at(tree, TOOLS))), missing)
 
 
 # ---- names with dots ----

@@ -19,12 +19,13 @@ from contextfold.formats.values import arguments_text, json_text
 from contextfold.transcripts import chat, flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
+from contextfold.transcripts.flattened import SpanMessages
 
 KIND = "opentelemetry"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 SYSTEM, TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
-MISSING = "missing"
-"""No attribute: what to say of messages that are missing."""
+NAMES = (INPUT, OUTPUT, SYSTEM, TOOLS)
+LIMIT = "a limit of attributes drops the first ones: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT where spans are recorded"
 DEPTH, LEVELS = 10, 50
 DIGITS = 25
 """More than any number has here; they are told as text, as JSON of programs in other languages loses large ones."""
@@ -45,7 +46,7 @@ def recognizes(document: TranscriptFile) -> bool:
 def read(document: TranscriptFile) -> list[Conversation]:
     found = list(_requests(document.value, DEPTH))
     return [
-        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one), one[MISSING] or ())
+        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one.tools), _missing(one.missing))
         for name, one in zip(document.names(len(found)), found, strict=True)
     ]
 
@@ -58,13 +59,12 @@ def _beside(value: Any, depth: int) -> Any:
     if isinstance(value, list) and depth:
         return [_beside(inner, depth - 1) for inner in value]
     if isinstance(value, dict) and depth:
-        names = ("attributes", INPUT, OUTPUT, SYSTEM, TOOLS)
-        beside = (key for key in value if key not in names and not flattened.is_ours(key))
+        beside = (key for key in value if key not in ("attributes", *NAMES) and not flattened.is_ours(key))
         return {key: _beside(value[key], depth - 1) for key in beside}
     return value
 
 
-def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+def _requests(value: Any, depth: int) -> Iterator[SpanMessages]:
     """What all spans and events that have messages hold."""
     if not depth:
         return
@@ -76,26 +76,26 @@ def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
         if held is not None:
             # Events may tell the same once more, and what the span leaves out.
             events = objects_in(value.get("events"))
-            same = [one for one in map(_held, events) if one is not None and one[INPUT] == held[INPUT]]
-            yield {name: held[name] or next((one[name] for one in same if one[name]), None) for name in held}
+            same = [one for one in map(_held, events) if one is not None and one.inputs == held.inputs]
+            yield SpanMessages(*(next(filter(None, found), found[0]) for found in zip(held, *same, strict=True)))
             value = {**value, "events": [event for event in events if _held(event) not in same]}
         for key, inner in value.items() if INPUT not in value else ():
             if key != "attributes" and not flattened.is_ours(key):
                 yield from _requests(inner, depth - 1)
 
 
-def _held(value: dict[str, Any]) -> dict[str, Any] | None:
-    """What the attributes of a span or event hold, by OpenTelemetry's names; None where there are no messages."""
+def _held(value: dict[str, Any]) -> SpanMessages | None:
+    """What the attributes of a span or event hold; None where there are no messages."""
     attributes = value if INPUT in value else _named(value.get("attributes"))
     if (asked := _list(attributes.get(INPUT))) is not None:
-        return {INPUT: asked, **{name: _list(attributes.get(name)) for name in (OUTPUT, SYSTEM, TOOLS)}, MISSING: ()}
+        output, system, tools = (_list(attributes.get(name)) for name in (OUTPUT, SYSTEM, TOOLS))
+        return SpanMessages(asked, output, system, tools)
     in_row = {key: inner for key, inner in value.items() if flattened.is_ours(key)}
-    found = flattened.request_of(attributes) or flattened.request_of(in_row)
-    if found is None:
-        return None
-    limit = "a limit of attributes drops the first ones: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT where spans are recorded"
-    missing = (f"{found.missing:,} messages of a span are not in it; {limit}",) if found.missing else ()
-    return {INPUT: found.inputs, OUTPUT: found.outputs, SYSTEM: None, TOOLS: found.tools, MISSING: missing}
+    return flattened.request_of(attributes) or flattened.request_of(in_row)
+
+
+def _missing(count: int) -> tuple[str, ...]:
+    return (f"{count:,} messages of a span are not in it; {LIMIT}",) if count else ()
 
 
 def _named(attributes: Any, depth: int = LEVELS) -> Mapping[str, Any]:
@@ -129,13 +129,13 @@ def _list(value: Any) -> list[Any] | None:
 # ---- messages ----
 
 
-def _messages(request: Mapping[str, Any]) -> list[Any]:
+def _messages(request: SpanMessages) -> list[Any]:
     messages: list[Any] = []
     waiting: deque[str] = deque()
     unnamed = count(1)
-    if system := _content(objects_in(request[SYSTEM])):
+    if system := _content(objects_in(request.system)):
         messages.append({"role": "system", "content": system})
-    for message in [*(request[INPUT] or ()), *(request[OUTPUT] or ())]:
+    for message in [*request.inputs, *(request.outputs or ())]:
         messages += _said(message, waiting, unnamed) if isinstance(message, dict) else [message]
     return messages
 
@@ -191,10 +191,10 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "text", "text": json_text(part)}
 
 
-def _tools(request: Mapping[str, Any]) -> tuple[Any, ...]:
+def _tools(declared: list[Any] | None) -> tuple[Any, ...]:
     fields = ("name", "description", "parameters")
     return tuple(
         {"type": "function", "function": {name: tool[name] for name in fields if name in tool}}
-        for tool in objects_in(request[TOOLS])
+        for tool in objects_in(declared)
         if tool.get("type") == "function" and "name" in tool
     )
