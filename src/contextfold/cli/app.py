@@ -151,17 +151,16 @@ def compact(
     """
     with plain_errors(file):
         settings = load_settings(config, trigger, target, keep)
-        name = summarizer or (settings.enabled and settings.summary_model) or EXTRACTIVE
-        place = settings.place("model_name") if summarizer is None else None
-        named = Named(name, base_url, summary_api, summary_window, summary_fallback or ())
-        model_of_summary = named.summarizer(place)
+        options = {"api": summary_api, "window": summary_window, "fallbacks": summary_fallback or ()}
+        named = Named.of(summarizer, settings, base_url, **options)
+        model_of_summary = named.summarizer()
         policy = settings.policy
         # Before the work: a view that cannot be written would have been paid for in vain.
         if output is not None and output != files.STANDARD:
             files.check_writable(output)
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
-        with _live_progress(name, quiet) as hooks:
+        with _live_progress(named.name, quiet) as hooks:
             compactor = _compactor(window, model, policy, model_of_summary, hooks)
             result = compactor.compact(
                 conversation.messages, format=conversation.format, to=to, tools=conversation.tools

@@ -139,15 +139,13 @@ class Typed:
     def for_operation(self, summarizer: str | None, base_url: str | None) -> dict[str, Any]:
         """What operations are made of."""
         found = load_settings(self.config, self.trigger, self.target, self.keep)
-        name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
-        place = found.place("model_name") if summarizer is None else None
         return {
             "window": self.window,
             "model": self.model,
             "column": self.column,
             "format": self.source_format,
             "policy": found.policy,
-            "summarizer": Named(name, base_url).summarizer(place),
+            "summarizer": Named.of(summarizer, found, base_url).summarizer(),
         }
 
 

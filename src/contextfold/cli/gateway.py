@@ -115,14 +115,14 @@ def _values(
 ) -> dict[str, Any]:
     """The options of both commands, as fields of ``GatewaySettings``."""
     found = load_settings(config, trigger, target, keep)
-    name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
-    if summarizer is None and name != EXTRACTIVE:
-        Named(name, base_url).summarizer(found.place("model_name"))  # says where a name stands that cannot be asked
+    named = Named.of(summarizer, found, base_url)
+    if summarizer is None and named.name != EXTRACTIVE:
+        named.summarizer()  # says where a name stands that cannot be asked
     return {
         "upstreams": _upstreams(upstream),
         "window": window,
         "store": store,
-        "summarizer": name,
+        "summarizer": named.name,
         "base_url": base_url,
         "policy": found.policy,
         "shadow": shadow,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contextfold.errors import PolicyError
 
 if TYPE_CHECKING:
+    from contextfold.settings import Settings
     from contextfold.summary.models import SummaryModel
 
 EXTRACTIVE = "extractive"
@@ -19,19 +20,26 @@ EXTRACTIVE = "extractive"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What was typed for ``--summarizer``, ``--base-url``, and the options that begin with ``--summary-``."""
+    """What was typed for ``--summarizer``, ``--base-url``, and the options that begin with ``--summary-``.
+
+    ``place``: where the name stands, if it was not typed.
+    """
 
     name: str
     base_url: str | None = None
     api: str | None = None
     window: int | None = None
     fallbacks: Sequence[str] = ()
+    place: str | None = None
 
-    def summarizer(self, place: str | None = None) -> SummaryModel | None:
-        """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong.
+    @classmethod
+    def of(cls, typed: str | None, settings: Settings, base_url: str | None, **options: Any) -> Named:
+        """The summarizer that was typed, or else the one of the settings."""
+        name = typed or (settings.enabled and settings.summary_model) or EXTRACTIVE
+        return cls(name, base_url, place=settings.place("model_name") if typed is None else None, **options)
 
-        ``place``: where the name stands, if it was not typed.
-        """
+    def summarizer(self) -> SummaryModel | None:
+        """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong."""
         if self.name != EXTRACTIVE:
             from contextfold.summary.models import SummaryModel
 
@@ -40,9 +48,9 @@ class Named:
                     self.name, base_url=self.base_url, api=self.api, window=self.window, fallbacks=tuple(self.fallbacks)
                 )
             except PolicyError as error:
-                if place is None:
+                if self.place is None:
                     raise
-                raise PolicyError(f"{place}: model_name: {error}") from None
+                raise PolicyError(f"{self.place}: model_name: {error}") from None
         given = {
             "--base-url": self.base_url,
             "--summary-api": self.api,

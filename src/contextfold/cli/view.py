@@ -29,7 +29,7 @@ from contextfold.cli.options import (
     plain_errors,
     whole,
 )
-from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.cli.summarizers import Named
 from contextfold.cli.terminal import say
 from contextfold.errors import InputError
 
@@ -135,13 +135,11 @@ class _Asked:
 
         given = {**self.given, **(differing or {})}
         found = load(self.config, **{key: value for key, value in given.items() if key not in ("window", "model")})
-        name = self.summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
-        place = found.place("model_name") if self.summarizer is None else None
         return Compactor(
             window=given.get("window"),
             model=given.get("model"),
             policy=found.policy,
-            summarizer=Named(name, self.base_url).summarizer(place),
+            summarizer=Named.of(self.summarizer, found, self.base_url).summarizer(),
         )
 
 
