@@ -217,14 +217,9 @@ def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
 
 
 def _build_result(result: ToolResult) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
-    if all(isinstance(part, Text) for part in result.content):
-        block["content"] = crossing.joined_text(result.content)
-    else:
-        block["content"] = [_build_block(part) for part in result.content]
-    if result.is_error:
-        block["is_error"] = True
-    return block
+    content = crossing.built_content(result.content, _build_block)
+    block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+    return {**block, "is_error": True} if result.is_error else block
 
 
 def _build_media(media: Media) -> dict[str, Any]:

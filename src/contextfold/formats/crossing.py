@@ -166,6 +166,11 @@ def in_words(parts: Sequence[Part]) -> str:
     return joined_text([values.media_note(part) if isinstance(part, Media) else part for part in parts])
 
 
+def built_content(parts: Sequence[Part], build_block: Callable[[Part], Any]) -> Any:
+    """The content of a message: a text where all of it is text, else blocks."""
+    return joined_text(parts) if all(isinstance(part, Text) for part in parts) else [build_block(p) for p in parts]
+
+
 def joined_text(parts: Sequence[Part]) -> str:
     """All texts as one, a line each."""
     return "\n".join(part.text for part in parts if isinstance(part, Text))

@@ -456,7 +456,7 @@ def _message_fields(message: Message, said: Sequence[Text | Media]) -> dict[str,
     keywords = dict(message.metadata)
     if message.role == "developer":
         keywords[OPENAI_ROLE] = "developer"
-    fields: dict[str, Any] = {"content": _build_content(said), "additional_kwargs": keywords}
+    fields: dict[str, Any] = {"content": crossing.built_content(said, _build_block), "additional_kwargs": keywords}
     for key, value in (("id", message.id), ("name", message.name)):
         if value:
             fields[key] = value
@@ -468,16 +468,14 @@ def _message_fields(message: Message, said: Sequence[Text | Media]) -> dict[str,
 def _result_fields(result: ToolResult) -> dict[str, Any]:
     said = [part for part in result.content if not isinstance(part, Opaque)]
     status = "error" if result.is_error else "success"
-    fields: dict[str, Any] = {"content": _build_content(said), "tool_call_id": result.call_id, "status": status}
+    fields: dict[str, Any] = {
+        "content": crossing.built_content(said, _build_block),
+        "tool_call_id": result.call_id,
+        "status": status,
+    }
     if result.name:
         fields["name"] = result.name
     return fields
-
-
-def _build_content(said: Sequence[Text | Media]) -> Any:
-    if all(isinstance(part, Text) for part in said):
-        return crossing.joined_text(said)
-    return [_build_block(part) for part in said]
 
 
 def _build_call(call: ToolCall) -> dict[str, Any]:

@@ -354,7 +354,7 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
 
 def _build_message(message: Message, said: Sequence[Text | Media]) -> dict[str, Any]:
     role = "user" if message.role == "tool" else message.role
-    entry: dict[str, Any] = {"role": role, "content": _build_content(said)}
+    entry: dict[str, Any] = {"role": role, "content": crossing.built_content(said, _build_block)}
     if message.name and NAME.fullmatch(message.name):
         entry["name"] = message.name
     if role == "assistant":
@@ -363,12 +363,6 @@ def _build_message(message: Message, said: Sequence[Text | Media]) -> dict[str, 
         if message.tool_calls:
             entry["tool_calls"] = [_build_call(call) for call in message.tool_calls]
     return entry
-
-
-def _build_content(said: Sequence[Text | Media]) -> Any:
-    if all(isinstance(part, Text) for part in said):
-        return crossing.joined_text(said)
-    return [_build_block(part) for part in said]
 
 
 def _build_result(result: ToolResult, asked: Set[str]) -> dict[str, Any]:

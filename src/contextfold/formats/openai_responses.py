@@ -228,9 +228,7 @@ def _build_message(role: str, said: Sequence[Text | Media]) -> list[dict[str, An
         return []
     if role == "assistant":
         said = [part if isinstance(part, Text) else values.media_note(part) for part in said]
-    if all(isinstance(part, Text) for part in said):
-        return [{"type": "message", "role": role, "content": crossing.joined_text(said)}]
-    return [{"type": "message", "role": role, "content": [_rebuild_input(part) for part in said]}]
+    return [{"type": "message", "role": role, "content": crossing.built_content(said, _rebuild_input)}]
 
 
 def _build_call(call: ToolCall) -> dict[str, Any]:

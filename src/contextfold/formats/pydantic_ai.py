@@ -358,24 +358,18 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
 def _prompt(said: Sequence[Part]) -> Any:
     import pydantic_ai.messages as theirs
 
-    return theirs.UserPromptPart(_new_content(said), timestamp=EPOCH)
+    return theirs.UserPromptPart(crossing.built_content(said, _item_of), timestamp=EPOCH)
 
 
 def _build_result(theirs: Any, result: ToolResult, names: dict[str, str]) -> Any:
     content = [part for part in result.content if not isinstance(part, Opaque)]
     return theirs.ToolReturnPart(
         tool_name=result.name or names.get(result.call_id) or "tool",
-        content=_new_content(content) if content else "",
+        content=crossing.built_content(content, _item_of) if content else "",
         tool_call_id=result.call_id,
         timestamp=EPOCH,
         outcome="failed" if result.is_error else "success",
     )
-
-
-def _new_content(said: Sequence[Part]) -> Any:
-    if all(isinstance(part, Text) for part in said):
-        return crossing.joined_text(said)
-    return [_item_of(part) for part in said]
 
 
 def _words(part: Part) -> str:
