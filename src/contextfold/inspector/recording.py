@@ -133,6 +133,17 @@ class Recording:
         return list(self.answers)
 
     @cached_property
+    def pending(self) -> bool:
+        """Whether the conversation ends before an answer: the view of that moment is shown, and costs nothing yet."""
+        ended = max((answer.stop for answer in self.answers.values()), default=0)
+        return bool(self.messages) and ended < len(self.messages)
+
+    @cached_property
+    def moments(self) -> list[int]:
+        """The steps, and the end where an answer is still to come."""
+        return [*self.steps, *([len(self.messages)] if self.pending else [])]
+
+    @cached_property
     def instructed(self) -> int:
         """How many instructions the conversation begins with."""
         instructions = (self._shape.is_instruction(message) for message in self.messages)

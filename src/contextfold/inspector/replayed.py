@@ -90,10 +90,7 @@ class _Talk:
         self.recording = Recording(self.wire, self.shape)
         self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
         self.overhead = self.shape.counter.tools(self.tools)
-        ended = max((answer.stop for answer in self.recording.answers.values()), default=0)
-        self.pending = bool(self.wire) and ended < len(self.wire)
-        """Whether the conversation ends before an answer: the view of that moment is shown, and costs nothing yet."""
-        self.steps = [*self.recording.steps, *([len(self.wire)] if self.pending else [])]
+        self.pending, self.steps = self.recording.pending, self.recording.moments
 
     def answer_tokens(self, index: int) -> int:
         return sum(self.sizes[place] for place in self.recording.answers.get(index, range(0)))

@@ -73,9 +73,7 @@ class _Talk:
         self.summaries: list[StoredSummary] = list(store.read_summaries(thread))
         self.line = lineage(thread, self.summaries, state.summary_id)[::-1]
         self.links = {summary.id: list(store.read_links(thread, summary.id)) for summary in self.line}
-        ended = max((answer.stop for answer in self.recording.answers.values()), default=0)
-        self.pending = bool(self.wire) and ended < len(self.wire)
-        self.steps = [*self.recording.steps, *([len(self.wire)] if self.pending else [])]
+        self.pending, self.steps = self.recording.pending, self.recording.moments
 
 
 @dataclass(frozen=True)
