@@ -157,10 +157,12 @@ STRICT = Cue(
 WITHDRAWAL = AnyOf(*LIFTS)
 """The user takes something back or puts something else in its place."""
 
+SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
+"""The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
+allows nothing."""
+
 _ENDING = re.compile(ENDS.pattern, re.IGNORECASE)
 _BAN = re.compile(BANS.pattern, re.IGNORECASE)
-
-
 _REASON = re.compile(
     r"[,;:(—–]| (?:because|since|now that|weil|denn|parce que|car|porque|perché|omdat)\b", re.IGNORECASE
 )
@@ -176,10 +178,6 @@ def ended(text: str) -> str:
     clause = next(clause for clause in _REASON.split(rest) if "\0" in clause)
     return clause if re.search(r"\w", clause) else rest
 
-
-SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
-"""The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
-allows nothing."""
 
 _LABEL = re.compile(r"\W{0,4}([^\W\d_][\w -]{2,40}?)\s?[:：]\s+\w")
 

@@ -461,7 +461,7 @@ def _statements_in(message: Message) -> Iterator[Statement]:
 
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     # A note of a harness may set rules (of a project's instructions), but it asks for nothing.
-    own = [] if is_inserted(message.text) else list(sentences(_own_words(message, noted=False)))
+    own = [] if is_inserted(message.text) else list(sentences(_ends(_typed(message, noted=False))))
     if cues.is_labeled(whole := " ".join(own)) and len(whole) <= WHOLE and not is_question(whole):
         return  # one statement, among the rules
     for position, sentence in enumerate(own):
@@ -484,10 +484,6 @@ def _typed(message: Message, *, noted: bool = True) -> str:
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
     return "\n".join(texts if noted else map(without_notes, texts))
-
-
-def _own_words(message: Message, *, noted: bool = True) -> str:
-    return _ends(_typed(message, noted=noted))
 
 
 def _ends(text: str) -> str:
