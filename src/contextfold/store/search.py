@@ -109,9 +109,7 @@ def forget(connection: Connection, thread: Thread) -> None:
     number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
     if number is None:
         return
-    column = "rowid" if connection.dialect.name == "sqlite" else "id"
-    rows = {"first": int(number) << _PLACE_BITS, "stop": (int(number) + 1) << _PLACE_BITS}
-    connection.execute(text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop"), rows)
+    _delete_rows(connection, int(number) << _PLACE_BITS, (int(number) + 1) << _PLACE_BITS)
     connection.execute(text("DELETE FROM searched_sessions WHERE number = :number"), {"number": number})
 
 
@@ -120,16 +118,19 @@ def forget_message(connection: Connection, thread: Thread, sequence: int, conten
     number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
     if number is None:
         return
-    column = "rowid" if connection.dialect.name == "sqlite" else "id"
-    places = places_of(range(sequence, sequence + 1))
-    base = int(number) << _PLACE_BITS
-    rows = {"first": base + places.start, "stop": base + places.stop}
-    connection.execute(text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop"), rows)
+    places, base = places_of(range(sequence, sequence + 1)), int(number) << _PLACE_BITS
+    _delete_rows(connection, base + places.start, base + places.stop)
     words = sum(len(row.words) - row.repeated for row in rows_of(sequence, content))
     connection.execute(
         text("UPDATE searched_sessions SET messages = messages - 1, words = words - :words WHERE number = :number"),
         {"words": words, "number": number},
     )
+
+
+def _delete_rows(connection: Connection, first: int, stop: int) -> None:
+    column = "rowid" if connection.dialect.name == "sqlite" else "id"
+    statement = text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop")
+    connection.execute(statement, {"first": first, "stop": stop})
 
 
 class _Index:
