@@ -38,6 +38,16 @@ T = TypeVar("T")
 UNSET: Any = object()
 
 
+def policy_of(policy: Policy | None, **fields: Any) -> Policy:
+    """The policy, or one with those of its fields that are given, not both. Raises ``PolicyError``."""
+    given = {name: value for name, value in fields.items() if value is not UNSET}
+    if policy is not None and given:
+        raise PolicyError(f"give either policy or {', '.join(given)}, not both: they are fields of the policy")
+    if not isinstance(policy, Policy | None):
+        raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
+    return policy if policy is not None else Policy(**given)
+
+
 class Compactor:
     """Keeps conversations inside a window. One instance serves any number of conversations and threads.
 
@@ -80,13 +90,7 @@ class Compactor:
         remembered: int = REMEMBERED,
     ) -> None:
         self._made_with = {name: value for name, value in locals().items() if name != "self" and value is not UNSET}
-        given = {"trigger": trigger, "target": target, "keep": keep}
-        given = {name: value for name, value in given.items() if value is not UNSET}
-        if policy is not None and given:
-            raise PolicyError(f"give either policy or {', '.join(given)}, not both: they are fields of the policy")
-        if not isinstance(policy, Policy | None):
-            raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
-        self.policy = policy if policy is not None else Policy(**given)
+        self.policy = policy_of(policy, trigger=trigger, target=target, keep=keep)
         if windows is not None and not all(callable(held(windows, name)) for name in ("load_window", "save_window")):
             raise PolicyError(f"windows must have load_window and save_window, and this is {type(windows).__name__}")
         name, profile = name_and_profile(model)

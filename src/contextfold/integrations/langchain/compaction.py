@@ -24,7 +24,7 @@ from langgraph.errors import InvalidUpdateError
 
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
-from contextfold.compactor import UNSET, CompactionResult, Compactor
+from contextfold.compactor import UNSET, CompactionResult, Compactor, policy_of
 from contextfold.errors import InputError, PolicyError, functions, held, is_control_flow, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
@@ -157,11 +157,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self._key = f"_contextfold_{self._name}"
         self._has_tool = tool
         self._declare()
-        given = {"trigger": trigger, "target": target, "keep": keep}
-        given = {field: value for field, value in given.items() if value is not UNSET}
-        if policy is not None and given:
-            raise PolicyError(f"give either policy or {', '.join(given)}, not both: they are fields of the policy")
-        self.policy = policy if policy is not None else Policy(**given)
+        self.policy = policy_of(policy, trigger=trigger, target=target, keep=keep)
         self.window = window
         self.summarizer = summarizer
         self.instructions = instructions
