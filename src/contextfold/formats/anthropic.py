@@ -73,7 +73,7 @@ class Anthropic:
             return message if leading or not native else crossing.instruction_between(message)
         if not message.parts:
             return message.with_parts(())
-        return message.with_changed(tuple(_without_blanks(part) for part in message.parts if not _is_blank(part)))
+        return message.with_changed(tuple(_without_blanks(part) for part in message.parts if not values.is_blank(part)))
 
     def join(self, first: Any, second: Any) -> Any | None:
         # several system messages in a row are accepted, and each may have fields of its own
@@ -90,17 +90,13 @@ class AnthropicRequest(Anthropic):
     rules: ClassVar[Rules] = replace(Anthropic.rules, instructions_between=True)
 
 
-def _is_blank(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
-
-
 def _without_blanks(part: Part) -> Part:
     """A tool result without its blank blocks; a blank string is accepted there."""
-    if not isinstance(part, ToolResult) or not any(_is_blank(inner) for inner in part.content):
+    if not isinstance(part, ToolResult) or not any(values.is_blank(inner) for inner in part.content):
         return part
     if isinstance(part.source, dict) and isinstance(part.source.get("content"), str):
         return part
-    return replace(part, content=tuple(inner for inner in part.content if not _is_blank(inner)), edited=True)
+    return replace(part, content=tuple(inner for inner in part.content if not values.is_blank(inner)), edited=True)
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class BedrockConverse:
         if message.is_instruction:
             native = message.source_format == self.name
             return message if leading or not native else crossing.instruction_between(message)
-        parts = [_without_blanks(part) for part in message.parts if not _is_blank(part)]
+        parts = [_without_blanks(part) for part in message.parts if not values.is_blank(part)]
         if all(isinstance(part, Opaque) and part.is_mark for part in parts):
             return message.with_parts(())
         if _has_bare_document(parts):
@@ -129,15 +129,11 @@ class BedrockConverse:
         return {**second, **first, "content": blocks}
 
 
-def _is_blank(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
-
-
 def _without_blanks(part: Part) -> Part:
     """A tool result without its blank texts."""
-    if not isinstance(part, ToolResult) or not any(_is_blank(inner) for inner in part.content):
+    if not isinstance(part, ToolResult) or not any(values.is_blank(inner) for inner in part.content):
         return part
-    content = tuple(inner for inner in part.content if not _is_blank(inner))
+    content = tuple(inner for inner in part.content if not values.is_blank(inner))
     return replace(part, content=content or (Text(NO_OUTPUT),), edited=True)
 
 
@@ -270,7 +266,7 @@ def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
 
 
 def _build_result(result: ToolResult) -> dict[str, Any]:
-    content = [_build_block(part) for part in result.content if not _is_blank(part)] or [_text(NO_OUTPUT)]
+    content = [_build_block(part) for part in result.content if not values.is_blank(part)] or [_text(NO_OUTPUT)]
     built: dict[str, Any] = {"toolUseId": result.call_id, "content": content}
     if result.is_error:
         built["status"] = "error"

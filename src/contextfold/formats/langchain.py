@@ -154,7 +154,7 @@ def _decode_parts(
     if role == "tool":
         name = values.optional_text(fields, "name")
         if fields.get("tool_call_id") is None and name is not None:
-            call_id = _legacy_id(name)  # the older FunctionMessage has no id
+            call_id = values.legacy_id(name)  # the older FunctionMessage has no id
         else:
             call_id = _id_of(fields, "tool_call_id", "a tool message", index)
         inner = values.decoded_content(content, _decode_inner_block, index)
@@ -172,7 +172,7 @@ def _decode_parts(
     legacy = keywords.get(LEGACY)
     if isinstance(legacy, Mapping) and (name := values.optional_text(legacy, "name")) and not _has_calls(fields, parts):
         arguments = _arguments(legacy.get("arguments"))
-        parts.append(ToolCall(_legacy_id(name), name, arguments, unnamed=True, source=Keyword(LEGACY)))
+        parts.append(ToolCall(values.legacy_id(name), name, arguments, unnamed=True, source=Keyword(LEGACY)))
     parts.extend(Opaque(key, values.readable(entry), source=Keyword(key)) for key, entry in _unanswerable(fields))
     return tuple(parts)
 
@@ -184,10 +184,6 @@ def _has_calls(fields: Mapping[str, Any], parts: Sequence[Part]) -> bool:
 
 def _is_legacy(parts: Sequence[Part]) -> bool:
     return any(part.source == Keyword(LEGACY) for part in parts)
-
-
-def _legacy_id(name: str) -> str:
-    return f"function:{name}"
 
 
 def _unanswerable(fields: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -442,7 +438,7 @@ def _build(run: Sequence[Message], shape: Shape) -> list[Any]:
         results, said = crossing.results_and_rest(message)
         for result in results:
             fields = _result_fields(result)
-            if result.name and result.call_id == _legacy_id(result.name) and result.call_id not in asked:
+            if result.name and result.call_id == values.legacy_id(result.name) and result.call_id not in asked:
                 older = {"content": fields["content"], "name": result.name}  # of a call that stands as it came
                 built.append(new_message(shape, "function", older))
             else:

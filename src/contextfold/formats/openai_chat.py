@@ -208,7 +208,7 @@ def _decode_calls(entry: Mapping[str, Any], index: int | None) -> list[ToolCall 
     if isinstance(legacy, dict):
         name = values.required_text(legacy, "name", "the function_call", index)
         arguments = _arguments(legacy, "arguments", index)
-        found.append(ToolCall(_legacy_id(name), name, arguments, unnamed=True, source=legacy))
+        found.append(ToolCall(values.legacy_id(name), name, arguments, unnamed=True, source=legacy))
     return found
 
 
@@ -249,7 +249,7 @@ def _decode_result(entry: Mapping[str, Any], role: str, index: int | None) -> To
     if not content:
         values.said_elsewhere(entry, "content", index)
     name = values.optional_text(entry, "name")
-    call_id = _legacy_id(name or "") if role == "function" else _answered(entry, index)
+    call_id = values.legacy_id(name or "") if role == "function" else _answered(entry, index)
     return ToolResult(call_id, content, name=name, is_error=bool(entry.get("error")), source=entry)
 
 
@@ -260,10 +260,6 @@ def _answered(entry: Mapping[str, Any], index: int | None) -> str:
         if isinstance(value, str) and value:
             return value
     raise FormatError("a tool message has no 'tool_call_id': name the call that it answers", index=index)
-
-
-def _legacy_id(name: str) -> str:
-    return f"function:{name}"
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------
@@ -367,7 +363,7 @@ def _build_message(message: Message, said: Sequence[Text | Media]) -> dict[str, 
 
 def _build_result(result: ToolResult, asked: Set[str]) -> dict[str, Any]:
     texts = [values.media_note(_shown_elsewhere(part)) if isinstance(part, Media) else part for part in result.content]
-    if result.name and result.call_id == _legacy_id(result.name) and result.call_id not in asked:
+    if result.name and result.call_id == values.legacy_id(result.name) and result.call_id not in asked:
         # The call is no part of the run: it stands before it as it came, and a message of the role tool is refused
         # behind a ``function_call``.
         return {"role": "function", "name": result.name, "content": crossing.joined_text(texts)}

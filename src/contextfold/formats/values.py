@@ -233,6 +233,16 @@ def joined_contents(first: Any, second: Any) -> Any:
     return [block for some in blocks for block in some]
 
 
+def is_blank(part: Part) -> bool:
+    """Whether a part is a text of white space alone."""
+    return isinstance(part, Text) and not part.text.strip()
+
+
+def legacy_id(name: str) -> str:
+    """The id of a call that has none, of the time when a message made one call (``function_call``)."""
+    return f"function:{name}"
+
+
 def is_touched(part: Part) -> bool:
     """Whether a part, or anything inside it, differs from its source."""
     if isinstance(part, ToolResult):
