@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contextfold.errors import InputError
-from transcripts.files import one, roles, rows, several
+from transcripts.files import one, rows, several
 
 TALK = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
 RULES = {"role": "system", "content": "rules"}
@@ -387,10 +387,6 @@ def test_rows_without_messages_beside_others_are_told_with_their_places(rest: li
     for conversation in several(rows({"messages": TALK[:1]}, {"request": {"messages": TALK}}, *rest)):
         assert conversation.left_out == said
     assert one(rows(*TALK, {"role": "user", "content": "on"})).left_out == ()
-
-
-def test_roles_helper_reads_what_was_written() -> None:
-    assert roles(json.loads(json.dumps(TALK))) == ["user", "assistant"]
 
 
 GEMINI_TALK = [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [{"text": "hello"}]}]
