@@ -415,6 +415,19 @@ def test_a_session_of_goose_is_read_with_its_calls_and_results() -> None:
     assert one(converse).format == "bedrock-converse"
 
 
+def test_a_file_that_a_tool_of_gooses_gave_is_its_result() -> None:
+    """Its editor answers with the file as a resource of MCP: what the model had read was in no message."""
+    file = {"type": "resource", "resource": {"uri": "file:///w/a", "mimeType": "text", "text": OUTPUT}}
+    link = {"type": "resource_link", "uri": "file:///w/b", "name": "b"}
+    shown = {"type": "text", "text": "shown", "annotations": {"audience": ["user"]}}
+    for given, text in (([file, shown], OUTPUT), ([link], "file:///w/b")):
+        result = {"status": "success", "value": {"content": given}}
+        answer = {"role": "user", "content": [{"type": "toolResponse", "id": "c1", "toolResult": result}]}
+        found = one([*GOOSE[:2], answer])
+        messages = formats.decode(found.messages, formats.get("anthropic"))
+        assert text in messages[2].tool_results[0].text
+
+
 def test_a_session_of_copilot_cli_is_read_with_its_calls_and_results() -> None:
     """Its events were refused as no messages."""
     call = {"toolCallId": "c1", "name": "ls", "arguments": {"path": "."}, "type": "function"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contextfold.formats.values import arguments_text
+from contextfold.formats.values import arguments_text, readable
 from contextfold.transcripts import chat
 from contextfold.transcripts.document import first_object, objects_in
 from contextfold.transcripts.turns import Turns, as_they_are
@@ -102,8 +102,14 @@ def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
     given = objects_in(found["content"] if isinstance(found, dict) else found)
     # What a tool shows to the person alone says so.
     seen = [one for one in given if "assistant" in ((one.get("annotations") or {}).get("audience") or ["assistant"])]
-    content = [said for one in seen for said in _goose_block({"type": one.get("type"), **one})]
+    content = [said for one in seen for said in _goose_block(one) or [_as_text(one)]]
     return {"type": "tool_result", "tool_use_id": call, "content": content}
+
+
+def _as_text(block: dict[str, Any]) -> dict[str, Any]:
+    """What else a tool of MCP may answer: a file by its text, and a link or a sound by what of it can be read."""
+    text = first([block.get("resource")]).get("text")
+    return {"type": "text", "text": text if isinstance(text, str) else readable(block)}
 
 
 # ---- Copilot CLI ----
