@@ -458,6 +458,14 @@ def test_a_list_that_may_be_in_either_order_is_taken_to_be_in_the_one_that_opena
     assert one({"object": "list", "data": stored}).messages == stored
 
 
+@pytest.mark.parametrize("role", ["developer", "system"])
+def test_what_an_application_says_first_tells_the_order_of_a_page(role: str) -> None:
+    """Listed oldest first, it was turned round: the rules stood behind the words of the user."""
+    said = [_item(0, role), _item(1, "user"), _item(2, "assistant"), _item(3, "user")]
+    for listed in (said, said[::-1]):
+        assert one({"object": "list", "data": listed}).messages == said
+
+
 def test_a_bare_list_is_turned_round_where_all_of_it_says_so() -> None:
     answered = [*CALLED[:-1], _item(2, "assistant")]
     assert one(answered[::-1]).messages == answered

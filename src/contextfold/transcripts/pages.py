@@ -35,8 +35,10 @@ def in_order(entries: list[Any], *, is_page: bool = False) -> list[Any]:
         if not (is_page or is_thread):
             is_newest_first = is_newest_first and ends == _NEWEST_FIRST
         elif is_newest_first is None:
-            # Where both ends are the user's, the API's own order decides; answers of Chat Completions have another one.
-            is_newest_first = ends == _NEWEST_FIRST or (all(ends) and all("type" in one for one in objects))
+            # Where both ends are ours, the API's own order decides; answers of Chat Completions have another one. What
+            # an application says before the user's words begins the list.
+            may_be = all(ends) and (roles[0] == "user" or roles[-1] != "user") and all("type" in one for one in objects)
+            is_newest_first = ends == _NEWEST_FIRST or may_be
     return entries[::-1] if is_newest_first else entries
 
 
