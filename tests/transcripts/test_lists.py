@@ -252,6 +252,14 @@ def test_an_answer_that_was_logged_as_the_text_of_its_stream_is_put_together() -
     assert found.messages == [TALK[0], *items]
 
 
+@pytest.mark.parametrize("text", ["data: three rows\ndata: [1, 2]", "event: a deploy at nine", '{"rows": 3}', "[1, 2]"])
+def test_an_answer_that_is_a_text_of_another_kind_is_that_text(text: str) -> None:
+    """It was read as the events of a stream, or as a response, and was in no message."""
+    answer = {"role": "assistant", "content": text}
+    assert one({"prompt": TALK[:1], "sampled": [text]}).messages == [TALK[0], answer]
+    assert one({"messages": TALK[:1], "response": text}).messages == [TALK[0], answer]
+
+
 def test_an_answer_in_blocks_keeps_the_calls_beside_them() -> None:
     """They were left out, and what the agent did last was in no conversation."""
     answer = {**CALLING, "content": [{"type": "text", "text": "I look."}]}

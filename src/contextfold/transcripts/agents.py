@@ -108,7 +108,7 @@ def _goose_result(call: str, result: dict[str, Any]) -> dict[str, Any]:
 
 def _as_text(block: dict[str, Any]) -> dict[str, Any]:
     """What else a tool of MCP may answer: a file by its text, and a link or a sound by what of it can be read."""
-    text = first([block.get("resource")]).get("text")
+    text = first_object([block.get("resource")]).get("text")
     return {"type": "text", "text": text if isinstance(text, str) else readable(block)}
 
 

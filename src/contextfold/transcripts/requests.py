@@ -6,7 +6,7 @@ becomes a leading system entry; the answer to the request, if it was recorded to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contextfold.formats.langchain_shapes import shape_of
@@ -28,6 +28,8 @@ ANSWERS = {
 """Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, OpenAI's evals, Vertex, Bedrock."""
 HOLDING = ("body", "body_raw", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
+BODY = frozenset(("error", "choices", "candidates", "object", "usage"))
+"""Keys of a body, which tell it from an answer that is JSON itself."""
 SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
 """Keys of an answer of Chat Completions, any of which may be all that it has."""
 
@@ -96,8 +98,10 @@ def _recorded(response: Any, messages: list[Any]) -> list[Any]:
     if not isinstance(response, str) or _is_event_stream(response):
         return answer_in(response)
     last = first_object(messages[-1:])
-    if response.lstrip().startswith(("{", "[")) and (value := json_in(response)) is not None:
-        return answer_in(value)
+    if response.lstrip().startswith(("{", "[")):
+        held = json_in(response)
+        if (found := answer_in(held)) or held in ({}, []) or (isinstance(held, dict) and not BODY.isdisjoint(held)):
+            return found
     is_answered = last.get("role", last.get("type")) in ("assistant", "model", "ai")
     if is_answered or not response.strip():  # then a text beside it may be anything
         return []
@@ -138,7 +142,7 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     if not depth:
         return []
     if isinstance(response, str) and _is_event_stream(response):
-        response = sent_events(response)
+        response = list(sent_events(response))
     if isinstance(response, list):
         if _is_stream(response):
             return _of_stream(response)
@@ -173,13 +177,14 @@ STREAMED = {"text": "text", "thinking": "thinking", "signature": "signature", "p
 
 
 def _is_event_stream(text: str) -> bool:
-    return text.lstrip().startswith(("event:", "data:"))
+    """An answer may begin with such a word, too."""
+    return text.lstrip().startswith(("event:", "data:")) and any(isinstance(one, dict) for one in sent_events(text))
 
 
-def sent_events(text: str) -> list[Any]:
+def sent_events(text: str) -> Iterator[Any]:
     """What server-sent events hold; comments, pings, one that was cut off, and a mark of the end are none."""
     lines = (line[5:] for line in text.split("\n") if line.startswith("data:"))
-    return [held for held in map(json_in, lines) if held is not None]
+    return (held for held in map(json_in, lines) if held is not None)
 
 
 def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
