@@ -316,6 +316,27 @@ def test_what_a_subclass_of_the_tool_overrides_decides(
         assert around == seen
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_subclass_puts_around_the_tools_work_is_around_ours(backend: FilesystemBackend, is_async: bool) -> None:
+    """``super()`` led to deepagents' own work: the lines that ours quotes, and the words of users, were gone."""
+    compacted: list[str] = []
+    for name in ("_other", "_arun_compact" if is_async else "_run_compact"):
+
+        def around(self: Any, runtime: Any, name: str = name) -> Any:
+            return getattr(SummarizationToolMiddleware, name)(self, runtime)
+
+        own = type("Own", (SummarizationToolMiddleware,), {name: around})
+        calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
+        main = ScriptedModel(script=lambda _, number, calls=calls: "ok" if number else AIMessage("", tool_calls=calls))
+        made = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 18), keep=("messages", 4))
+        agent = deep_agent(main, backend, made, own(made))
+        given = {"messages": [*questions(8), HumanMessage("[q]", id="q")]}
+        anyio.run(agent.ainvoke, given, THREAD) if is_async else agent.invoke(given, THREAD)
+        compacted += [said(main.sent[-1]).partition("<summary>")[2]]
+    assert "SUMMARYTOKEN" in compacted[0]
+    assert compacted[0] == compacted[1]
+
+
 class Counted(AgentState[Any]):
     """A state with a key of the application's own."""
 

@@ -60,26 +60,26 @@ class SummarizationToolMiddleware(deepagents_summarization.SummarizationToolMidd
         warn_of_ignored(self, SummarizationToolMiddleware, deepagents_summarization.SummarizationToolMiddleware, ASKED)
 
     def _create_compact_tool(self) -> BaseTool:
-        summarization: SummarizationMiddleware = self._summarization  # type: ignore[assignment]  # see __init__
-
         def compact(runtime: ToolRuntime) -> Command[Any]:
-            if self._overrides("_run_compact"):
-                return self._run_compact(runtime)
-            return run(compacted(summarization, runtime, summarization.files_blocking(), self._gate()))
+            return self._run_compact(runtime)
 
         async def acompact(runtime: ToolRuntime) -> Command[Any]:
-            if self._overrides("_arun_compact"):
-                return await self._arun_compact(runtime)
-            return await compacted(summarization, runtime, summarization.files_suspending(), self._gate())
+            return await self._arun_compact(runtime)
 
         return StructuredTool.from_function(name=NAME, description=DESCRIPTION, func=compact, coroutine=acompact)
 
-    def _overrides(self, *names: str) -> bool:
-        return is_overridden(self, SummarizationToolMiddleware, *names)
+    def _run_compact(self, runtime: ToolRuntime) -> Command[Any]:
+        summarization: SummarizationMiddleware = self._summarization  # type: ignore[assignment]  # see __init__
+        return run(compacted(summarization, runtime, summarization.files_blocking(), self._gate()))
+
+    async def _arun_compact(self, runtime: ToolRuntime) -> Command[Any]:
+        summarization: SummarizationMiddleware = self._summarization  # type: ignore[assignment]  # see __init__
+        return await compacted(summarization, runtime, summarization.files_suspending(), self._gate())
 
     def _gate(self) -> Gate | None:
         """What a subclass says about when the tool may be used; None if it says nothing."""
-        return self._is_eligible_for_compaction if self._overrides(*GATE) else None
+        is_said = is_overridden(self, SummarizationToolMiddleware, *GATE)
+        return self._is_eligible_for_compaction if is_said else None
 
 
 async def compacted(
