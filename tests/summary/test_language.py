@@ -66,7 +66,22 @@ def test_short_requests_in_english_are_english() -> None:
     """Their one function word is often the article, which Portuguese has, too."""
     asked = ["Write a test", "Add a flag", "run a job", "Rename a column", "Fix a typo"]
     assert [language.dominant([text]) for text in asked] == ["en"] * 5
+    assert language.dominant(["Write a test", "Rename a column", "Fix the typo"]) == "en"
     assert language.dominant(["Corrige a data", "Escreve um teste", "Veja a lista"]) == "pt"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Cambia a la rama nueva", "es"),
+        ("Qui a gagné", "fr"),
+        ("Nimm a oder b", "de"),
+        ("Zrób to, a nie tamto", "pl"),
+        ("Corrige a função", "pt"),
+    ],
+)
+def test_a_small_word_that_others_have_as_well_makes_none_of_them_english(text: str, code: str) -> None:
+    assert language.dominant([text]) == code
 
 
 def test_names_between_chinese_words_do_not_count_as_english() -> None:

@@ -46,7 +46,7 @@ _NAMES = {
 _FUNCTION_WORDS = {
     "de": "der die das und ist nicht ich wir sie es ein eine einen dem den des mit für auf von zu im auch wie bitte "
     "kann aber wenn noch nur oder sind werden wird bei nach dass mir mal",
-    "en": "the a and is not it of to in that this you for with on are be we have can please i my how what should from "
+    "en": "the and is not it of to in that this you for with on are be we have can please i my how what should from "
     "but if was will do does an there use at as your would all or by",
     "es": "el la los las un una es de que y en no por para con se lo como pero si este esta más muy puedes del al mi "
     "está son hay cuando",
@@ -62,6 +62,8 @@ _FUNCTION_WORDS = {
     "tr": "bir ve bu için ile de da ne mi var çok daha gibi ama ben sen olarak değil nasıl şu her olan",
     "vi": "và của là có không cho với được trong này một các những tôi bạn để khi như đã thì",
 }
+_ARTICLE = "a"
+"""English's, if anything else is; it is Portuguese's, too, and a small word of Spanish, French, Italian, Polish."""
 _LANGUAGES_OF: dict[str, list[str]] = {}
 for _code, _words in _FUNCTION_WORDS.items():
     for _word in _words.split():
@@ -100,21 +102,18 @@ _USUAL_LETTERS = 5.0
 def dominant(texts: Iterable[str]) -> str:
     """The code (ISO 639-1) of the language that most of the texts' words are in; ``en`` where nothing tells."""
     letters: Counter[str] = Counter()
-    words: Counter[str] = Counter()
-    latin = 0
+    latin: Counter[str] = Counter()
     ukrainian = 0
     for text in texts:
         prose = _NOT_PROSE.sub(_kept_letters, text[:SAMPLE])
-        for word in _LATIN_WORD.findall(prose.lower()):
-            latin += 1
-            words.update(_LANGUAGES_OF.get(word, ()))
+        latin.update(_LATIN_WORD.findall(prose.lower()))
         if _OTHER_SCRIPT.search(prose):
             letters.update({script: len(found) for script, pattern in _SCRIPTS if (found := pattern.findall(prose))})
             ukrainian += len(_UKRAINIAN.findall(prose))
     script = _script_language(letters, ukrainian)
-    if script and _word_count(letters) >= latin:
+    if script and _word_count(letters) >= latin.total():
         return script
-    return _latin_language(words) if latin else script or DEFAULT
+    return _latin_language(latin) if latin else script or DEFAULT
 
 
 def name(code: str) -> str:
@@ -145,10 +144,17 @@ def _script_language(letters: Counter[str], ukrainian: int) -> str:
     return max(totals, key=lambda code: totals[code])
 
 
-def _latin_language(words: Counter[str]) -> str:
+def _latin_language(said: Counter[str]) -> str:
     """The language with most function words; the default one where it is a tie with it, or there are none."""
+    words: Counter[str] = Counter()
+    for word in said.keys() & _LANGUAGES_OF.keys():
+        words.update(dict.fromkeys(_LANGUAGES_OF[word], said[word]))
     if not words:
         return DEFAULT
+    is_only_english = any(_LANGUAGES_OF.get(word) == ["en"] for word in said)
+    is_of_another = bool(words.keys() - {"en", "pt"}) or not all(map(str.isascii, said))
+    if is_only_english or not is_of_another:
+        words["en"] += said[_ARTICLE]
     return min(words, key=lambda code: (-words[code], code != DEFAULT, code))
 
 
