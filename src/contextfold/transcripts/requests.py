@@ -6,7 +6,7 @@ becomes a leading system entry; the answer to the request, if it was recorded to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from contextfold.formats.langchain_shapes import shape_of
@@ -142,7 +142,7 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     if not depth:
         return []
     if isinstance(response, str) and _is_event_stream(response):
-        response = list(sent_events(response))
+        response = sent_events(response)
     if isinstance(response, list):
         if _is_stream(response):
             return _of_stream(response)
@@ -178,13 +178,13 @@ STREAMED = {"text": "text", "thinking": "thinking", "signature": "signature", "p
 
 def _is_event_stream(text: str) -> bool:
     """An answer may begin with such a word, too."""
-    return text.lstrip().startswith(("event:", "data:")) and any(isinstance(one, dict) for one in sent_events(text))
+    return text.lstrip().startswith(("event:", "data:")) and bool(objects_in(sent_events(text)))
 
 
-def sent_events(text: str) -> Iterator[Any]:
+def sent_events(text: str) -> list[Any]:
     """What server-sent events hold; comments, pings, one that was cut off, and a mark of the end are none."""
     lines = (line[5:] for line in text.split("\n") if line.startswith("data:"))
-    return (held for held in map(json_in, lines) if held is not None)
+    return [held for held in map(json_in, lines) if held is not None]
 
 
 def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
