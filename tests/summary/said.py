@@ -1477,6 +1477,13 @@ The deadline was moved to Friday: send it by Friday.
 """Rules in words that reports have, too."""
 
 LIFTED = [
+    ("dont touch the config", "you can change the config now"),
+    ("Do not modify the API.", "You can change the API now."),
+    ("Não mexa na pasta legacy.", "Você pode alterar a pasta legacy agora. Agora pode alterar a pasta legacy."),
+    ("always run the tests", "stop running the tests"),
+    ("no new dependencies", "scrap the rule about dependencies"),
+    ("never use print for logging", "drop the logging rule"),
+    ("the budget is 2000 euros", "make the budget 2500"),
     ("Never push to main.", "You may push to main now."),
     ("Never push to main.", "you can push to main again"),
     ("Never push to main.", "OK, pushing to main is fine now."),
@@ -1558,6 +1565,27 @@ LIFTED = [
 """A rule, and words that take it back."""
 
 STAYING = [
+    ("the budget is 2000 euros", "dont forget the budget"),
+    ("the budget is 2000 euros", "please do not forget the budget"),
+    ("Das Budget ist 500 Euro.", "Vergiss das Budget nicht!"),
+    ("das budget ist 500 euro", "vergiss nicht das budget"),
+    ("le budget est de 500 euros", "n'oublie pas le budget"),
+    ("el presupuesto es de 500 euros", "no olvides el presupuesto"),
+    ("o orçamento é de 500 euros", "não esqueça o orçamento"),
+    ("il budget è di 500 euro", "non dimenticare il budget"),
+    ("het budget is 500 euro", "vergeet het budget niet"),
+    ("budżet to 500 euro", "nie zapomnij o budżecie"),
+    ("never squash commits", "forget the comments"),
+    ("no new repositories", "forget the report"),
+    ("always run the formatter", "forget the form"),
+    ("never push to main", "actually i pushed to main yesterday"),
+    ("never push to main", "actually the push to main failed"),
+    ("always write tests for new code", "actually the tests for new code are failing"),
+    ("use tabs not spaces", "the tabs are rendered instead of spaces in the preview"),
+    ("never use moment", "replace moment with dayjs in utils.js"),
+    ("no emojis", "cancel the emoji import"),
+    ("it must be under 10 MB", "keep it under 3 s"),
+    ("max 23 kg", "max 2 h"),
     (
         "invalid themes must NEVER explode",
         "16 - **Invalid Theme Handling**: Invalid or malformed themes no longer crash the",

@@ -24,7 +24,7 @@ from contextfold.summary.rule_words import (
     Phrases,
 )
 from contextfold.summary.standing_words import STANDING
-from contextfold.summary.withdrawal_words import BANS, ENDS, LIFTS, SWAPS
+from contextfold.summary.withdrawal_words import BANS, ENDS, LIFTS, STAYS, SWAPS
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
@@ -160,6 +160,15 @@ WITHDRAWAL = AnyOf(*LIFTS)
 SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
 """The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
 allows nothing."""
+
+_STAYS = re.compile(STAYS.pattern, re.IGNORECASE)
+
+
+def withdraws(text: str, known: Heads | None = None) -> bool:
+    """Whether a sentence takes something back: neither one that reminds of it, nor one that tells what happened."""
+    found = WITHDRAWAL.search(text, known)
+    return found and (not _STAYS.search(text) or WITHDRAWAL.search(_STAYS.sub("x", text)))
+
 
 _ENDING = re.compile(ENDS.pattern, re.IGNORECASE)
 _BAN = re.compile(BANS.pattern, re.IGNORECASE)

@@ -42,8 +42,8 @@ _IS_CJK = re.compile(f"[{identifiers.CJK}]")
 
 _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
-    "|直接|使用|改成|改为|换成|作废|不算数|开始|不用再|不必再|不需要再|每次|都要|必ず|必須|絶対|今後"
-    "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시"
+    "|直接|使用|改成|改为|换成|作废|不算数|开始|不用再|不必再|不需要再|每次|都要|常に|必ず|必須|絶対|今後"
+    "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시|항상"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
@@ -61,9 +61,10 @@ _ALONE = re.compile(r"(?<![\w./-])\d+(?:[.,:]\d+)?(?![\w/-]|[.,:]\d)")
 
 _WHEN = re.compile(rf"\b(?:{DAYS.pattern})\b", re.IGNORECASE)
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
+_RULE = frozenset({"rule", "rules"})
 _FORGET = re.compile(
-    r"(?<!n['’]t )(?<!\bnot )(?<!\bdont )(?<!\bnever )\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
-    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij)\b(?! nicht\b)",
+    r"\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
+    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij|(?:ignore|drop|lift) the (?:\w+ )?rules?)\b",
     re.IGNORECASE,
 )
 """What they are about need not be all that a rule says: the linter is forgotten with *always run the linter*."""
@@ -95,6 +96,11 @@ _COMPARES = re.compile(
 )
 _REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
 _STEM = 6
+_POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
+"""Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
+_DOUBLED = re.compile("([bgmnpt])\\1ing$")
+"""``running`` and ``run``."""
+
 _ARTICLE = re.compile("^[وبف]?(?:ال|لل)(?=..)")
 _EMPTY = frozenset(
     word
@@ -120,6 +126,17 @@ _EMPTY = frozenset(
     )
     for word in words.split()
 )
+
+_ALTERS = frozenset(
+    word
+    for words in (
+        "touch change changi edit edits modify modifi alter ändere ändern ändert anfass fass bearbe veränd touche",
+        "tocar toques toque cambia cambie mexa mexer altere altera toccar tocca raak",
+        "wijzig aanpas verand трогай трогат меняй менять измени изменя ruszaj ruszać zmieni zmiena",
+    )
+    for word in words.split()
+)
+"""Stems of words for one thing: ``don't touch the config`` falls with ``you can change the config now``."""
 
 _MORE_WORDS = "more any anymor mehr meer mais más più plus больше each every time mal"
 _MORE = frozenset(_MORE_WORDS.split())
@@ -171,7 +188,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
     for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
         heads = cues.heads(text)
         asks = is_question(text)
-        withdraws = cues.WITHDRAWAL.search(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
+        withdraws = cues.withdraws(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
@@ -184,8 +201,8 @@ def _shape(text: str) -> str:
     if _REPLY.search(text) and not _plain(_REPLY.sub(" ", text)):
         return "# as the language of answers"
     shape = _BY_NOW.sub("", _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。"))
-    said = _plain(text) if shape.count("#") == 1 else frozenset()
-    if len(said) == 1:
+    said = _plain(text) - {"make"} if shape.count("#") == 1 else frozenset()
+    if len(said) == 1 and not (_COMPARES.search(bare := min(said)) or bare.startswith("max")):  # that is no thing
         return f"# of {min(said)}"
     return shape if "#" in shape else ""
 
@@ -236,14 +253,15 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
         for one in statements:
             # Once for all that say the same of different things.
             alike = {words for words in {rule.words for _, rule in rules} if _is_meant(one, words)}
-            named = replace(one, words=_with_nouns(one.text)) if one.withdraws and not alike else None
+            size = _STEM - 2 if _POLISH.search(one.text) else _STEM
+            named = replace(one, words=_with_nouns(one.text, size)) if one.withdraws and not alike else None
             gone = [
                 n
                 for n, (_, rule) in enumerate(rules if alike or one.shape or named else ())
                 if (
                     rule.words in alike
                     or (one.shape and rule.shape == one.shape)
-                    or (named and _is_meant(named, _with_nouns(rule.text)))
+                    or (named and _is_meant(named, _with_nouns(rule.text, size)))
                 )
                 and not _is_of_others(one, rule)
             ]
@@ -258,19 +276,19 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
 
 
 @lru_cache(maxsize=4_096)
-def _with_nouns(text: str) -> frozenset[str]:
+def _with_nouns(text: str, size: int) -> frozenset[str]:
     """The stems of its plain words and of those that begin with a capital, which in German are all nouns: they may be
     all that it is about.
     """
     nouns = {word for name in _things(text).capitalized for word in name.lower().split()}
-    return frozenset(word[: _STEM - 2] for word in _plain(text) | nouns)
+    return frozenset(word[:size] for word in _plain(text) | nouns)
 
 
 def _corrects(one: Statement, rules: Sequence[tuple[int, Statement]]) -> bool:
     """Whether what says no more than another figure is about a single rule. It stands beside that rule, which says
     what the figure is of: ``the timeout must be 10 seconds``, ``make that 30 seconds``.
     """
-    figures = _ALONE.findall(one.text) if one.withdraws else ()
+    figures = _ALONE.findall(one.text) if one.withdraws and not _FORGET.search(one.text) else ()
     if len(figures) != 1:
         return False
     said = one.words - {"make"}
@@ -318,7 +336,8 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
     says_same = common >= 2 and common >= SAME * (size + before - common)
     if not new.withdraws or not common:
         return says_same
-    is_forgotten = common == size and common >= 0.5 * before and bool(_FORGET.search(new.text))
+    named = len(new.words - _RULE)
+    is_forgotten = 0 < named == common and common >= 0.5 * before and bool(_FORGET.search(new.text))
     return says_same or is_forgotten or (common >= min(2, before) and common >= 0.5 * min(size, before))
 
 
@@ -379,4 +398,5 @@ def _plain(text: str) -> frozenset[str]:
         text = text.replace(name, " ")
     words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
     words = (_ARTICLE.sub("", word) for word in words if word not in _EMPTY)
-    return frozenset(word.removesuffix("ing")[:_STEM] for word in words)
+    stems = (_DOUBLED.sub(r"\1", word).removesuffix("ing")[:_STEM] for word in words)
+    return frozenset("touch" if stem in _ALTERS else stem for stem in stems)

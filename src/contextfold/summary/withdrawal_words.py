@@ -55,21 +55,26 @@ BANS = Phrases(
 )
 """What a prohibition is called, where words that end something end that."""
 
+_RULE = r"(?:rule|limit|restriction|requirement|constraint|deadline|budget)s?"
 LIFTS = (
     Phrases(
         r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap|scratch (?:that|this"
         r"|the)"
         r"|make (?:it|that) [€$£]?(?=\d)"
-        r"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)|cancel"
+        rf"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)"
+        rf"|cancel (?:that|it|(?:the|my|this) (?:\w+ )?{_RULE})"
         r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|valid|matters?|counts?|forbidden|in (?:force|effect))"
         rf"|(?:do(?:es)?|is|are){NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
         r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
         r"|lift(?:ed)? (?:the|that)|not anymore"
-        r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
+        r"|changed my mind|(?<!\bwhat )i meant|on second thought"
+        r"|(?:this|that|which|it) replaces|replaces? (?:what|the (?:\w+ )?(?:rule|limit)"
+        r"|(?:the|my) (?:earlier|previous|old)\b)"
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
-        "instead forget never nevermind scrap scratch make disregard ignore drop cancel withdraw no do don does is isn "
+        "instead forget never nevermind scrap scratch this that which make "
+        "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop",
     ),
     Phrases(
@@ -109,7 +114,9 @@ LIFTS = (
         rf"\b(?:{_ENDS_DUTCH}|{_ENDS_RUSSIAN})\b"
         r"|\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer geldig|geldt niet|nu (?:mag|kan) je"
         r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|имел[аи]? в виду|забудь\w*|игнорируй\w*"
-        r"|больше не (?:действует|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)"
+        r"|больше не (?:действует|актуальн\w+)"
+        r"|отмен\w* (?:это|правил|ограничен|запрет|требован|лимит|бюджет|срок)\w*|отменя[ею]тся"
+        r"|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)"
         r"|можно (?:теперь|снова))\b",
         "je jij hoef hou stop не можешь можно перестань прекрати in ik имел vergeet negeer niet geldt nu mag mogen "
         "вместо забудь игнорируй больше отмен теперь снова уже можно",
@@ -138,6 +145,21 @@ LIFTS = (
     ),
 )
 """The user takes something back or puts something else in its place."""
+
+_TURN = r"(?:fail\w*|crash\w*|broken?|breaks|passe[ds]|(?:is|are|was|were) \w+ing)\b"
+STAYS = Phrases(
+    rf"\b(?:(?:do(?:n?['’]?t| not)|never|did|didn['’]?t|you|i|we|they|he|she|users?|always)(?: (?:i|you|we|they|ever))?"
+    r" forg[eo]t\w*|(?:ne |n['’])(?:l[ae]s? |l['’])?oubli\w*|no (?:te |se |l[ao]s? |me )*olvid\w*"
+    r"|n[ãa]o (?:se |te )?esque[çc]\w*"
+    r"|non (?:ti |l[ao] )?dimentic\w*|не забы?[уву]\w*|nie (?:zapom|zapam)\w*"
+    r"|ver(?:giss|geet) (?:(?!was\b|dass\b|wat\b|dat\b)[^\s,.!?]{1,30} ){0,4}(?:nicht|niet))\b"
+    r"|(?:别|不要)忘|忘れ(?:ない|ず)|잊지 ?마"
+    rf"|\bactually,? (?:(?:i|we|he|she|they) (?:just |already |also )?"
+    rf"(?!(?:decid|chang|want|need|allow|agree|prefer)ed\b)\w{{2,20}}ed\b|(?:[^\s.,;!?]{{1,20}} ){{1,6}}{_TURN})"
+    r"|\b(?:(?:is|are|was|were|gets?|got) (?:\w{2,20} )?\w{2,20}ed|shows?|shown|showed|renders|returns|returned|imports"
+    r"|loads|opens|prints|displays|sends) (?:[^\s.,;!?]{1,30} ){0,5}instead\b"
+)
+"""What is in words that take something back and takes nothing back: reminders, and what happened."""
 
 SWAPS = Phrases(
     rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
