@@ -139,7 +139,8 @@ _GERMAN_TONGUE = (
 _GERMAN_REPLY = (
     rf"{first('bitte', 'und', 'aber', 'jetzt', 'sofort')}\b(?:(?:antworte?|schreibe?|sprich|rede|kommentiere?"
     rf"|erkläre?)"
-    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur|wieder))* (?:auf|in) (?:einfachem )?|(?:wechs(?:le|el)|zurück"
+    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur|wieder|immer|jetzt|nun|künftig))* (?:auf|in) (?:einfachem )?"
+    r"|(?:wechs(?:le|el)|zurück"
     r"|geh)"
     r"(?: (?:bitte|wieder|zurück))* (?:zu|auf|ins) )(?:deutsch|\w{4,15}isch|hindi)\b"
     rf"|{first('bitte', 'und', 'aber', 'jetzt')}\bauf {_GERMAN_TONGUE} (?:antworten|weiter)\b"
@@ -180,8 +181,9 @@ _FRENCH_EACH = (
 _FRENCH_REPLY = (
     rf"(?:\b(?:merci de (?:me |nous )?répondre|(?:je (?:veux|voudrais)|j['’]aimerais) que (?:tu|vous) (?:me |nous )?"
     rf"répond(?:es|iez)) en |{first('et', 'mais', 'plaît', 'plait', 'désormais', 'maintenant')}\b(?:(?:réponds?"
-    rf"|répondez|écris|écrivez|parle[zr]?|explique[zr]?|commente[zr]?)(?:[- ](?:moi|nous|tout|uniquement|avec (?:moi"
-    rf"|nous)))* en |(?:reviens|revenez|re?passe[zr]?) (?:au |en |à l['’])))(?:français|anglais|allemand|espagnol"
+    rf"|répondez|écris|écrivez|parle[zr]?|explique[zr]?|commente[zr]?)(?:[- ](?:moi|nous|tout|toujours|maintenant"
+    rf"|uniquement|avec (?:moi|nous)))* en |(?:reviens|revenez|re?passe[zr]?) (?:au |en |à l['’])))"
+    rf"(?:français|anglais|allemand|espagnol"
     rf"|italien|portugais|néerlandais|russe|chinois|japonais|coréen|arabe|hindi)\b"
 )
 FRENCH = Phrases(
@@ -213,7 +215,8 @@ _SPANISH_EACH = (
 _SPANISH_REPLY = (
     rf"(?:\bquiero que (?:me )?(?:respondas|contestes|hables) en |(?<!\w )\b(?:contéstame|háblame) en "
     rf"|{first('favor', 'y', 'pero', 'adelante', 'ahora')}\b(?:(?:(?:responde|contesta|escribe|habla|explica"
-    rf"|comenta)(?:me|nos|les)?|responda|conteste|escriba|hable|explique)(?: (?:todo|siempre|solo|sólo|conmigo))* en "
+    rf"|comenta)(?:me|nos|les)?|responda|conteste|escriba|hable|explique)"
+    rf"(?: (?:todo|siempre|ahora|solo|sólo|conmigo))* en "
     rf"|(?:vuelv[ea]|cambi[ae]|pas[ae]) al ))(?:español|castellano|inglés|alemán|francés|italiano|portugués|ruso"
     rf"|chino"
     rf"|japonés|coreano|árabe)\b"
@@ -247,7 +250,7 @@ _PORTUGUESE_EACH = (
 _PORTUGUESE_REPLY = (
     rf"(?:(?<!\w )\bme respond[ae] em |\bquero que (?:você )?(?:me )?responda em "
     rf"|{first('favor', 'e', 'mas', 'diante', 'agora')}\b(?:(?:respond[ae]|escrev[ae]|fal[ae]|expli(?:ca|que)"
-    rf"|coment[ae])(?:-me|-nos)?(?: (?:tudo|sempre|só|comigo))* em |(?:volt[ae]|mud[ae]|pass[ae]) (?:ao|para o"
+    rf"|coment[ae])(?:-me|-nos)?(?: (?:tudo|sempre|agora|só|comigo))* em |(?:volt[ae]|mud[ae]|pass[ae]) (?:ao|para o"
     rf"|pro) ))"
     r"(?:português|inglês|alemão|francês|espanhol|italiano|russo|chinês|japonês|coreano|árabe)\b"
 )
@@ -279,7 +282,7 @@ _ITALIAN_EACH = (
 _ITALIAN_REPLY = (
     rf"(?:\b(?:vorrei|voglio) che (?:tu )?(?:mi )?rispond(?:a|essi) in "
     rf"|{first('favore', 'e', 'ma', 'poi', 'avanti')}\b(?:(?:rispondi|scrivi|parla|spiega|commenta|risponda|scriva"
-    rf"|parli)(?:mi|ci)?(?: (?:tutto|sempre|solo|con me))* in |(?:torna|passa|torni|passi) all['’]))"
+    rf"|parli)(?:mi|ci)?(?: (?:tutto|sempre|ora|adesso|solo|con me))* in |(?:torna|passa|torni|passi) all['’]))"
     r"(?:italiano|inglese|tedesco|francese|spagnolo|portoghese|russo|cinese|giapponese|coreano|arabo)\b"
 )
 ITALIAN = Phrases(
@@ -305,7 +308,7 @@ _DUTCH_EACH = (
 _DUTCH_REPLY = (
     rf"(?:\bik wil dat je in het (?=\w{{4,15}} (?:antwoordt|reageert|praat)\b)"
     rf"|{first('en', 'maar', 'nu', 'voortaan')}\b(?:(?:antwoord|schrijf|spreek|praat|reageer)(?: (?:me|mij|ons"
-    rf"|met mij|alles|maar|weer|graag|alsjeblieft))* (?:in het )?|(?:ga|schakel)(?: (?:weer|terug))* (?:naar"
+    rf"|met mij|alles|altijd|nu|maar|weer|graag|alsjeblieft))* (?:in het )?|(?:ga|schakel)(?: (?:weer|terug))* (?:naar"
     rf"|over op) (?:het )?))(?:nederlands|engels|duits|frans|spaans|italiaans|portugees|russisch|chinees|japans"
     rf"|koreaans|arabisch)\b"
 )
@@ -337,7 +340,8 @@ _RUSSIAN_EACH = (
 )
 _RUSSIAN_REPLY = (
     rf"{first('и', 'но', 'пожалуйста', 'момента', 'отныне', 'впредь', 'теперь', 'чтобы ты', 'чтобы вы')}\b(?:(?:отвеча"
-    rf"|пиш|говор|объясня|комментиру|общай)(?!(?:[аяеу]?ю|[ая])т\b|ут\b)\w{{0,5}}(?: (?:мне|нам|всё|все|только"
+    rf"|пиш|говор|объясня|комментиру|общай)(?!(?:[аяеу]?ю|[ая])т\b|ут\b)\w{{0,5}}(?: (?:мне|нам|всё|все|всегда"
+    rf"|теперь|только"
     rf"|со мной"
     rf"|снова))* (?:по-(?:русски|английски|немецки|французски|испански|китайски|японски)|на (?:русском|английском"
     rf"|немецком|французском|испанском|китайском|японском))|(?:вернись|вернемся|вернёмся|переключись|переходи"
