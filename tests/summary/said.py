@@ -1098,6 +1098,9 @@ Me llamo Sam
 """What is asked for once, and what happens again and again: neither stands."""
 
 TALK = """
+olvida el presupuesto
+esquece o orçamento
+забудь про бюджет
 I still don't have any signal.
 I definitely don't see it.
 my app only has permission for the phone

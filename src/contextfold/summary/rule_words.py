@@ -199,7 +199,8 @@ _SPANISH_DEALS = (
 """Forms that forbid; ``no responde`` and ``no llama`` tell how things are."""
 SPANISH = Phrases(
     rf"\b(?:nunca|siempre|debe[ns]?|{_only('sólo|solo|solamente|únicamente', 'un|una', 'es', 'era', 'son')}|prohibid\w*"
-    r"|(?:como )?máximo|al menos|no más de|menos de (?=\d)|presupuesto|obligatori\w*|plazo|a más tardar|hay que"
+    r"|(?:como )?máximo|al menos|no más de|menos de (?=\d)"
+    rf"|(?<!olvid[ae] el )presupuesto|obligatori\w*|plazo|a más tardar|hay que"
     r"|tiene que|antes del? (?:(?=\d)|lunes|martes|miércoles|jueves|viernes|mañana)|(?:hasta|para) el (?:(?=\d)|lunes"
     r"|martes|miércoles|jueves|viernes|sábado|domingo)|en ningún caso|bajo ningún|asegúra(?:te|se)|no quiero|cíñete a"
     rf"|no (?:l[aeo]s? |me |te )?{_SPANISH_WORK}(?:e|a|es|as|é|en|an|éis|áis|ar|er|ir)|sin {_SPANISH_WORK}(?:ar|er|ir)"
@@ -224,7 +225,8 @@ _PORTUGUESE_DEALS = (
 )
 PORTUGUESE = Phrases(
     rf"\b(?:sempre|devem?|{_only('somente|apenas', 'um|uma', 'é', 'era', 'são')}|só (?:use|altere|mexa|responda)|use só"
-    r"|proibid\w*|no máximo|máximo de (?=\d)|pelo menos|orçamento|prazo|obrigatóri\w*|até (?:o|a|dia) \w+|até (?=\d)"
+    r"|proibid\w*|no máximo|máximo de (?=\d)|pelo menos"
+    rf"|(?<!esque[cç][ae] o )orçamento|prazo|obrigatóri\w*|até (?:o|a|dia) \w+|até (?=\d)"
     r"|até (?:segunda|terça|quarta|quinta|sexta|amanhã)|antes d[eao] (?:(?=\d)|segunda|terça|quarta|quinta|sexta"
     r"|amanhã)|(?:menos|abaixo) de (?=\d)|tem (?:que|de)|certifique-se|em hipótese alguma|de jeito nenhum|não quero"
     rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|{_limit('limite|teto', 'é|são|de|em|a')}"
@@ -283,7 +285,8 @@ _RUSSIAN_WORK = (
 )
 RUSSIAN = Phrases(
     r"\b(?:никогда|всегда|долж(?:ен|на|но|ны)|нельзя|только|исключительно|запрещ\w*|(?:не )?(?:более|менее) (?=\d)"
-    r"|не (?:более|менее|больше|меньше|дольше|позже)|меньше (?=\d)|максимум|минимум|обязательно|бюджет\w*"
+    r"|не (?:более|менее|больше|меньше|дольше|позже)|меньше (?=\d)|максимум|минимум|обязательно"
+    r"|(?<!забудь про )(?<!забудь о )бюджет\w*"
     r"|лимит\w*(?: (?!был)[^\s,.;:=]{1,20})? ?[:—–-]? ?(?=\d)|срок\w*"
     r"|ни в коем случае|ни при каких|никаких|избегай\w*|убедись|придерживайся|не хочу|не превыша\w+"
     rf"|не {_RUSSIAN_WORK}(?:й|йте|и|ите|ь|ьте|ть)?|без (?:изменени\w+|нов\w+|сторонн\w+|внешн\w+)"
