@@ -1098,6 +1098,10 @@ Me llamo Sam
 """What is asked for once, and what happens again and again: neither stands."""
 
 TALK = """
+is it ok to always catch exceptions
+does this paper always assume normality
+dont you think it must be cached
+dont we have a helper for that
 olvida el presupuesto
 esquece o orçamento
 забудь про бюджет

@@ -421,7 +421,9 @@ ASKS_WHY = (
 ASKING = (
     r"\A\W*(?:(?:so|and|but|ok(?:ay)?|hm+|wait|well|then|und|aber|also|et|mais|alors|y|pero|e|mas|ma|en|maar|dus|а|и"
     rf"|но),? ){{0,2}}"
-    rf"(?:{ASKS_WHY}|(?:is it true|do you always|must i|how (?:do|can) (?:i|we)|what does|was bedeutet|wie kann ich)\b)"
+    rf"(?:{ASKS_WHY}|(?:(?:is|are|was|does|did) (?:it|this|that|there|they|we|the)|do you always|must i"
+    r"|do(?: not|n?['’]?t) (?:we|they|you (?:think|have|know))|how (?:do|can) (?:i|we)|what does|was bedeutet"
+    r"|wie kann ich)\b)"
 )
 """A question why something is so, which many type without a question mark."""
 
