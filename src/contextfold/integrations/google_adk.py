@@ -369,7 +369,7 @@ def _notes(content: Content, part: Part) -> Iterator[str]:
 
 
 _GEMINI = formats.get("gemini")
-_SUMMARY = re.compile(rf"^({OPEN}\n.*?^{CLOSE})$", re.DOTALL | re.MULTILINE)
+_TAG = re.compile(rf"^(?:({OPEN})|{CLOSE})$", re.MULTILINE)
 _MARKED = re.compile(r"^\[(?:(user|model)|model called ([^\]\n]*)|([^\]\n]*) answered)\] ", re.MULTILINE)
 
 
@@ -378,8 +378,8 @@ def _untold(text: str) -> list[Content]:
     words for those of the same speakers.
     """
     contents: list[Content] = []
-    for number, block in enumerate(_SUMMARY.split(text)):
-        if number % 2:
+    for is_summary, block in _parted(text):
+        if is_summary:
             contents.append(Content(role="user", parts=[Part(text=block)]))
             continue
         before, *marked = _MARKED.split(block)
@@ -387,6 +387,19 @@ def _untold(text: str) -> list[Content]:
             if said := quoting.unquoted(rest.strip()):
                 _add(contents, _part(said, called, name), role or ("user" if called is None else "model"))
     return contents
+
+
+def _parted(text: str) -> Iterator[tuple[bool, str]]:
+    """The summaries in such a text, and what stands before, between and behind them."""
+    end, begun = 0, None
+    for tag in _TAG.finditer(text):
+        if tag[1]:
+            begun = tag.start() if begun is None else begun
+        elif begun is not None:
+            yield False, text[end:begun]
+            yield True, text[begun : tag.end()]
+            end, begun = tag.end(), None
+    yield False, text[end:]
 
 
 def _part(said: str, called: str | None, answered: str | None) -> Part:

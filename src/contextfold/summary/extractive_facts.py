@@ -111,7 +111,7 @@ _FRAME = re.compile(
 )
 """What a harness puts before the output of a command: Codex, mini-swe-agent."""
 
-_OF_OUTPUT = re.compile(r"\s*(?:2>\s*(?:&1|/dev/null)|\|\s*(?:head|tail)\b[^|&;\n]*)")
+_OF_OUTPUT = re.compile(r"(?<!\s)\s*(?:2>\s*(?:&1|/dev/null)|\|\s*(?:head|tail)\b[^|&;\n]*)")
 """In a command: how much of what it says is looked at."""
 
 _READER = re.compile(r"(?:read|view|cat)(?![a-z])", re.IGNORECASE)
