@@ -183,6 +183,10 @@ ARGUMENTS = {"args": {}, "arguments": "{}", "name": "f", "id": "c"}
 CALL = {"id": "c", "type": "function", "function": ARGUMENTS}
 USE = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
 MLFLOW = {"mlflow.spanType": "LLM", "mlflow.spanInputs": [USER], "mlflow.spanOutputs": {"message": USER}}
+CALLED = {"call_id": "c", "name": "f", "arguments": {"a": 1}}
+REQUESTED = {"toolCallId": "c", "name": "f", "arguments": {"a": 1}}
+GIVEN = {"type": "text", "text": "x", "annotations": {"audience": ["assistant"]}}
+FILE = {"type": "resource", "resource": {"uri": "u", "text": "x"}}
 SESSIONS: dict[str, Any] = {
     "claude-code": [
         {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": USER},
@@ -262,6 +266,28 @@ SESSIONS: dict[str, Any] = {
         "response": {"choices": [{"message": {"role": "assistant", "content": "x"}}]},
         "tools": [CALL],
     },
+    "goose": [
+        {"working_dir": "/w", "description": "d", "message_count": 2},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "x"}, {"type": "image", "mimeType": "p", "data": "eA=="}],
+        },
+        {"role": "assistant", "content": [{"type": "toolRequest", "id": "c", "toolCall": {"value": CALL["function"]}}]},
+        {"role": "user", "content": [{"type": "toolResponse", "id": "c", "toolResult": {"value": [GIVEN, FILE]}}]},
+    ],
+    "trae-agent": {
+        "llm_interactions": [
+            {"input_messages": [USER], "response": {"content": None, "tool_calls": [CALLED]}},
+            {"input_messages": [{"role": "user", "tool_result": {**CALLED, "result": "x", "error": None}}]}
+            | {"response": {"content": "x"}},
+        ]
+    },
+    "copilot-cli": [
+        {"type": "session.start", "data": {"sessionId": "s"}},
+        {"type": "user.message", "data": {"content": "x"}},
+        {"type": "assistant.message", "data": {"content": "x", "reasoningText": "x", "toolRequests": [REQUESTED]}},
+        {"type": "tool.execution_complete", "data": {"toolCallId": "c", "result": {"content": "x"}}},
+    ],
     "mlflow": {"attributes": {name: json.dumps(value) for name, value in MLFLOW.items()}},
     "opentelemetry": {"attributes": {"llm": {"input_messages": [{"message": {**USER, "tool_calls": [CALL]}}]}}},
 }

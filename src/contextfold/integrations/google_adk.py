@@ -54,6 +54,7 @@ from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.message import CLOSE, OPEN, parse
 from contextfold.tokens import Calibration
+from contextfold.transcripts.document import json_in
 from contextfold.transcripts.frameworks import is_adks_own
 
 __all__ = ["CompactionPlugin", "EventsSummarizer"]
@@ -403,9 +404,12 @@ def _parted(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _part(said: str, called: str | None, answered: str | None) -> Part:
+    """A part of what stands behind one of our marks. A text that someone else wrote may have a line that looks so."""
     if called is None and answered is None:
         return Part(text=said)
-    value = json_values.read(said)
+    value = json_in(said)
+    if not isinstance(value, dict):
+        return Part(text=f"[{f'{answered} answered' if called is None else f'model called {called}'}] {said}")
     if called is not None:
         return Part(function_call=FunctionCall(name=called, args=value))
     return Part(function_response=FunctionResponse(name=answered, response=value))

@@ -531,6 +531,19 @@ def test_the_next_compaction_updates_the_summary_of_the_one_before(is_seed: bool
         assert f'[look answered] {{"crate": "C-{round_ * 6 + 5}77"' in part.text
 
 
+@pytest.mark.parametrize("line", ["[model called look] at it", "[look answered] 7", "[model called look] [1]"])
+def test_an_earlier_text_with_a_line_that_looks_like_ours_is_compacted_as_text(line: str) -> None:
+    """Else no later compaction of the session could be made."""
+    before = types.Content(role="user", parts=[types.Part(text=f"Said before.\n{line}")])
+    events = [Event(author="model", content=before)]
+    for number in range(8):
+        words = types.Content(role="model", parts=[types.Part(text=f"Word {number}. " + "more " * 80)])
+        events.append(Event(author="clerk", content=words))
+    made = asyncio.run(EventsSummarizer().maybe_summarize_events(events=events))
+    assert made is not None
+    assert line in made.actions.compaction.compacted_content.parts[0].text
+
+
 @pytest.mark.parametrize("size", [30, 300])
 def test_what_stays_of_the_events_is_a_part_of_them_whatever_their_size(size: int) -> None:
     """Else a small ``token_threshold`` is passed again at once, and each turn pays for another summary."""
