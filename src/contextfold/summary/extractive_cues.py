@@ -24,7 +24,7 @@ from contextfold.summary.rule_words import (
     Phrases,
 )
 from contextfold.summary.standing_words import STANDING
-from contextfold.summary.withdrawal_words import BANS, ENDS, LIFTS, STAYS, SWAPS
+from contextfold.summary.withdrawal_words import BANS, ENDS, LIFTS, MEANT, PASSED_OVER, STAYS, SWAPS
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
@@ -161,6 +161,17 @@ SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
 """The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
 allows nothing."""
 
+CORRECTING = re.compile(MEANT.pattern, re.IGNORECASE)
+"""The user puts right what was said."""
+
+_PASSED_OVER = re.compile(PASSED_OVER.pattern, re.IGNORECASE)
+
+
+def put_in_place(text: str) -> str:
+    """A text without what something else is put in the place of."""
+    return _PASSED_OVER.sub(" ", text)
+
+
 _STAYS = re.compile(STAYS.pattern, re.IGNORECASE)
 
 
@@ -171,10 +182,15 @@ def withdraws(text: str, known: Heads | None = None) -> bool:
 
 
 _ENDING = re.compile(ENDS.pattern, re.IGNORECASE)
-_BAN = re.compile(BANS.pattern, re.IGNORECASE)
-_REASON = re.compile(
+BAN = re.compile(BANS.pattern, re.IGNORECASE)
+_CLAUSE = re.compile(
     r"[,;:(—–]| (?:because|since|now that|weil|denn|parce que|car|porque|perché|omdat)\b", re.IGNORECASE
 )
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a sentence between commas, and what is given as a reason."""
+    return _CLAUSE.split(text)
 
 
 def ended(text: str) -> str:
@@ -182,9 +198,9 @@ def ended(text: str) -> str:
     nothing.
     """
     rest = _ENDING.sub(lambda found: " ".join(("\0", *filter(None, found.groups()))), text)
-    if "\0" not in rest or any(cue.search(rest) for cue in (WITHDRAWAL, PROHIBITS, _BAN)):
+    if "\0" not in rest or any(cue.search(rest) for cue in (WITHDRAWAL, PROHIBITS, BAN)):
         return ""
-    clause = next(clause for clause in _REASON.split(rest) if "\0" in clause)
+    clause = next(clause for clause in clauses(rest) if "\0" in clause)
     return clause if re.search(r"\w", clause) else rest
 
 

@@ -188,7 +188,7 @@ FRENCH = Phrases(
 )
 
 _SPANISH_WORK = (
-    r"(?:us|utili[cz]|to[cq]u?|cambi|modifi[cq]u?|borr|elimin|envi|agreg|agregu|añad|instal|sub|escrib|romp|renombr|cre"
+    r"(?:us|utili[cz]|to[cq]u?|cambi|modifi[cq]u?|borr|elimin|env[ií]|agreg|agregu|añad|instal|sub|escrib|romp|renombr|cre"
     r"|ejecut|hag|pong|sobrepas)"
 )
 _SPANISH_DEALS = (

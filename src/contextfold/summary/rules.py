@@ -60,11 +60,14 @@ _ALONE = re.compile(r"(?<![\w./-])\d+(?:[.,:]\d+)?(?![\w/-]|[.,:]\d)")
 """A figure that is no part of a name or an address."""
 
 _WHEN = re.compile(rf"\b(?:{DAYS.pattern})\b", re.IGNORECASE)
+_WEEKDAY = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?)\b", re.IGNORECASE
+)
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
 _RULE = frozenset({"rule", "rules"})
 _FORGET = re.compile(
     r"\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
-    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij|(?:ignore|drop|lift) the (?:\w+ )?rules?)\b",
+    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij|भूल|(?:ignore|drop|lift) the (?:\w+ )?rules?)\b",
     re.IGNORECASE,
 )
 """What they are about need not be all that a rule says: the linter is forgotten with *always run the linter*."""
@@ -106,7 +109,7 @@ _EMPTY = frozenset(
     word
     for words in (
         "the and for with that this from not use must never always only please instead should any all you your our are",
-        "was has have will can may now else than then them they who what when without about into its",
+        "don was has have will can may now else than then them they who what when without about into its",
         "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
         "fine okay allowed again after longer applies apply earlier said forget ignore keep need dollars euros",
         "euro eur usd gbp chf mind nevermind ist sind est gilt gelten brauchst wieder erlaubt regel regeln",
@@ -122,6 +125,7 @@ _EMPTY = frozenset(
         "alsjeblieft forward henceforth jeder jede jedem jedes chaque cada ogni elke iedere отныне впредь этого",
         "момента пожалуйста",
         "nigdy zawsze tylko proszę możesz można wolno teraz już znowu zamiast jednak zapomnij dla musi trzeba więcej",
+        "hagas hacer haz faça fazer fare fai faire fais mache machen feel hace falta वाली बात जाओ",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -336,9 +340,22 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
     says_same = common >= 2 and common >= SAME * (size + before - common)
     if not new.withdraws or not common:
         return says_same
-    named = len(new.words - _RULE)
-    is_forgotten = 0 < named == common and common >= 0.5 * before and bool(_FORGET.search(new.text))
-    return says_same or is_forgotten or (common >= min(2, before) and common >= 0.5 * min(size, before))
+    if forgotten := _forgotten(new.text, new.words):
+        return says_same or (forgotten <= old and len(forgotten) >= 0.5 * before)
+    return says_same or (common >= min(2, before) and common >= 0.5 * min(size, before))
+
+
+@lru_cache(maxsize=4_096)
+def _forgotten(text: str, words: frozenset[str]) -> frozenset[str]:
+    """Of a text that says so, which of its plain words say what is to be forgotten: ``forget the port, use 9000``. What
+    follows a comma is not meant: ``never mind, commit it``.
+    """
+    found = _FORGET.search(text)
+    if found is None:
+        return frozenset()
+    clauses = cues.clauses(text[: found.start()])[-1], cues.clauses(text[found.start() :])[0]
+    before, behind = (_with_nouns(clause, _STEM) - _RULE for clause in clauses)
+    return frozenset(word for word in words if any(one.startswith(word) for one in behind or before))
 
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
@@ -357,9 +374,58 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     meant, before = new.things, old.things
     if not new.withdraws:
         return not before.all <= meant.known
+    if _leaves_forbidden(new, old):
+        return True
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
+
+
+def _leaves_forbidden(new: Statement, old: Statement) -> bool:
+    """Whether words that take something back allow something else than what is forbidden: the test database may be
+    deleted, or is to be deleted instead, and the production database may still not.
+    """
+    if cues.CORRECTING.search(new.text):
+        return False
+    before = _with_nouns(old.text, _STEM)
+    if cues.SWAPPING.search(new.text):  # in its place is done what was forbidden, or something else
+        return bool(_own(before, _with_nouns(cues.put_in_place(new.text), _STEM)))
+    is_of_rules, forgets = (bool(pattern.search(new.text)) for pattern in (cues.BAN, _FORGET))
+    if not (is_of_rules or forgets or _names_as_much(new.text, old)):
+        return True
+    least = 1 if is_of_rules and forgets else min(2, len(before))
+    clauses = [_with_nouns(clause, _STEM) - _RULE for clause in (new.text, *cues.clauses(new.text))]
+    return not any(
+        len(said) - len(extra := _own(said, before)) >= least and not (extra and _own(before, said)) for said in clauses
+    )
+
+
+def _names_as_much(text: str, old: Statement) -> bool:
+    """Whether a text names something that a rule names, and a day if that does, where it names any."""
+    now = text.lower()
+    named = [name.lower() for name in old.things.known]
+    return (not named or any(name in now for name in named)) and bool(
+        _WEEKDAY.search(now) or not _WEEKDAY.search(old.text)
+    )
+
+
+def _own(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """What is not among the others, in whatever form of a word. Of signs no pair that only leads from or to one that is
+    among them.
+    """
+    common = [word for word in words & others if _IS_CJK.match(word)]
+    first, last = {word[0] for word in common}, {word[-1] for word in common}
+    forms = set(map(_form, others))
+    return frozenset(
+        word
+        for word in words - others
+        if not (word[0] in last or word[-1] in first if _IS_CJK.match(word) else _form(word) in forms)
+    )
+
+
+def _form(word: str) -> str:
+    """What forms of a word have in common: ``push`` and ``pushen``. Arabic forms differ where they begin."""
+    return word[-3:] if "\u0600" <= word[0] <= "\u06ff" else word[:4]
 
 
 def _says(old: frozenset[str], ends: frozenset[str]) -> bool:

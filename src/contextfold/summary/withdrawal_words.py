@@ -161,12 +161,23 @@ STAYS = Phrases(
 )
 """What is in words that take something back and takes nothing back: reminders, and what happened."""
 
+MEANT = Phrases(
+    r"(?:\b(?:(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
+    r"|имел[аи]? в виду)\b|मेरा मतलब|\bكنت أقصد|我的意思是)"
+)
+"""What was said is put right."""
+
 SWAPS = Phrases(
     rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
     r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
-    r"|вместо|(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
-    r"|имел[аи]? в виду|zamiast)\b|के बजाय|की जगह|के बदले|मेरा मतलब|\bبدل(?:ا|اً|ًا) |\bكنت أقصد|改成"
-    r"|改为|换成|我的意思是|ではなく|代わり|変更して|대신)"
+    r"|вместо|zamiast)\b|के बजाय|की जगह|के बदले|\bبدل(?:ا|اً|ًا) |改成|改为|换成|ではなく|代わり|変更して|대신"
+    rf"|{MEANT.pattern})"
 )
 """What puts something in the place of something, in a question as well: ``could you use port 9000 instead?``, and not
 why it was done."""
+
+PASSED_OVER = Phrases(
+    r"\b(?:instead of|rather than|anstatt|au lieu d[eu]|en (?:lugar|vez) del?|em vez d[aeo]|invece d(?:i|el)"
+    r"|in plaats van|вместо|zamiast)\b[^,.;:!?]*"
+)
+"""What something else is put in the place of, where words say so: ``instead of main``."""
