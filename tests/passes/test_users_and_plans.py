@@ -108,8 +108,8 @@ def test_an_earlier_todo_list_is_quoted_nowhere(kept: bool) -> None:
     assert ("table_3 (in_progress)" in told) == (not kept)
 
 
-@pytest.mark.parametrize("name", ["write_todos", "todowrite", "SetTodoList"])
-@pytest.mark.parametrize("asked", [{}, {"todos": None}])
+@pytest.mark.parametrize("name", ["write_todos", "todowrite", "SetTodoList", "manage_todo_list"])
+@pytest.mark.parametrize("asked", [{}, {"todos": None}, {"operation": "read"}, {"operation": "read", "todoList": []}])
 def test_a_call_that_asks_for_the_list_leaves_the_list_in_force(name: str, asked: dict[str, Any]) -> None:
     history = [*talk(4), *todo(1, todos("completed", "in_progress"), name), *talk(10)[1:], *todo(2, [], name)]
     history[-2]["tool_calls"][0]["function"]["arguments"] = json.dumps(asked)
@@ -191,6 +191,32 @@ def test_a_change_of_a_task_that_says_nothing_of_a_field_leaves_it_as_it_was() -
     assert out.summary is not None
     assert "- Ship it (in_progress)" in out.summary.text
     assert "None" not in out.summary.text
+
+
+def test_a_todo_list_that_changes_a_part_of_an_earlier_one_leaves_the_rest_of_it_in_force() -> None:
+    """Cursor's: the newest call holds what changed and nothing else, at times not even in words."""
+    whole = [{"id": str(n), **step} for n, step in enumerate(todos("in_progress", *["pending"] * 4), 1)]
+    history = [*talk(4), *todo(1, whole, "todo_write"), *talk(10)[1:]]
+    changes: list[list[dict[str, str]]] = [
+        [{"id": "1", "status": "completed"}, {"id": "2", "status": "in_progress"}],
+        [{"id": "2", "content": "migrate table_2", "status": "completed"}, {"id": "3", "status": "cancelled"}],
+        [{"id": "6", "content": "tell Ana", "status": "pending"}, {"id": "4", "status": "in_progress"}],
+    ]
+    for n, change in enumerate(changes, 2):
+        entries = todo(n, change, "todo_write")
+        entries[0]["tool_calls"][0]["function"]["arguments"] = json.dumps({"merge": True, "todos": change})
+        history += [*entries, *talk(4)[1:]]
+    out = Compactor(window=8_000, policy=Policy(budgets={"prose": 0.3})).compact([*history, *talk(40)[1:]])
+    assert out.summary is not None
+    done, _, is_open = out.summary.text.partition("## In progress or open")
+    assert all(f"- migrate table_{n}\n" in done for n in (1, 2))
+    assert "- migrate table_4 (in_progress)\n- migrate table_5" in is_open
+    assert "table_3" not in out.summary.text
+    assert "tell Ana" in str(out.messages)
+    again = todo(9, todos("in_progress"), "todo_write")
+    out = Compactor(window=8_000).compact([*history, *again, *talk(40)[1:]])
+    assert out.summary is not None
+    assert "table_4" not in out.summary.text
 
 
 def test_tools_that_write_plans_can_be_named() -> None:

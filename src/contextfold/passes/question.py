@@ -171,7 +171,7 @@ class Question:
         """Where the tasks stand that an agent writes down one by one."""
         from contextfold.summary.extractive_facts import tasks_of  # loads its patterns, too
 
-        return tasks_of(self.messages)
+        return tasks_of(self.messages, self.policy.pins.plans)
 
     @property
     def trigger(self) -> Trigger | None:

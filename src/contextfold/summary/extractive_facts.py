@@ -54,7 +54,11 @@ ADDS, UPDATES = "TaskCreate", "TaskUpdate"
 """Claude Code's tools for a list that is written down task by task: no call holds it all."""
 
 _NUMBER = re.compile(r"#(\w+)")
-_ASKS = re.compile(r'\s*(?:\{\s*(?:"\w+"\s*:\s*null\s*)?\})?\s*')
+_ASKS = re.compile(
+    r'\s*(?:\{\s*(?:"\w+"\s*:\s*null\s*|"operation"\s*:\s*"read"\s*(?:,\s*"\w+"\s*:\s*\[\s*\]\s*)?)?\})?\s*'
+)
+_MERGES = re.compile(r'"merge"\s*:\s*true')
+"""Of a todo list: what it does not say stays as it was."""
 
 _DONE = re.compile(
     r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<![未没不])(?:complete|done|finished|erledigt|完成|完了)", re.IGNORECASE
@@ -287,7 +291,9 @@ def plan(messages: Sequence[Message], tools: Collection[str], tasks: Sequence[Ta
     stand in a list of their own.
     """
     newest = newest_plan(messages, tools)
-    steps = [Task(newest[0], *step) for step in _steps(newest[1])] if newest else []
+    # A list that changes an earlier one stands among the tasks, whole.
+    is_whole = newest is not None and not _MERGES.search(newest[1].arguments)
+    steps = [Task(newest[0], *step) for step in _steps(newest[1])] if newest and is_whole else []
     for listed in (steps, tasks):
         for number, (n, text, status) in enumerate(listed):
             weight = PLANNED - number / (1 + len(listed))
@@ -300,20 +306,42 @@ def plan(messages: Sequence[Message], tools: Collection[str], tasks: Sequence[Ta
                 yield Fact("open", text + doing, n, weight)
 
 
-def tasks_of(messages: Sequence[Message]) -> list[Task]:
-    """The tasks that were written down one by one, each as its last change left it, without those that were deleted."""
+def tasks_of(messages: Sequence[Message], tools: Collection[str] = ()) -> list[Task]:
+    """The tasks that were written down one by one, each as its last change left it, without those that were deleted.
+
+    ``tools``: those that write a todo list. Of lists that change an earlier one all steps are tasks.
+    """
     found: dict[str, Task] = {}
+    lists: list[tuple[int, ToolCall]] = []
     asked: dict[str, tuple[int, ToolCall]] = {}
     for n, message in enumerate(messages):
         for part in message.parts:
             if isinstance(part, ToolCall):
-                if part.name in (ADDS, UPDATES):
+                if part.name in (ADDS, UPDATES) or part.name in tools:
                     asked[part.id] = (n, part)
             elif asked and isinstance(part, ToolResult) and part.call_id in asked:
                 place, call = asked.pop(part.call_id)
-                if not part.is_error:
+                if call.name in tools:
+                    if not _is_refused(call, part) and not _ASKS.fullmatch(call.arguments):
+                        if not _MERGES.search(call.arguments):
+                            lists.clear()
+                        lists.append((place, call))
+                elif not part.is_error:
                     _changed(found, place, call, part.text)
-    return list(found.values())
+    return [*found.values(), *(_merged(lists) if lists and _MERGES.search(lists[-1][1].arguments) else ())]
+
+
+def _merged(lists: Sequence[tuple[int, ToolCall]]) -> Iterable[Task]:
+    """The steps of a todo list and of those that change it."""
+    found: dict[str, Task] = {}
+    for place, call in lists:
+        for key, text, status in _entries(call):
+            before = found.get(key)
+            if text:
+                found[key] = Task(place, text, status or (before.status if before else ""))
+            elif before:
+                found[key] = before._replace(status=status or before.status)
+    return found.values()
 
 
 def _changed(found: dict[str, Task], place: int, call: ToolCall, answer: str) -> None:
@@ -368,6 +396,11 @@ def _is_refused(call: ToolCall, result: ToolResult | None) -> bool:
 
 def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
     """The entries of a todo list: what they say, and their status."""
+    return ((text, status) for _, text, status in _entries(call) if text)
+
+
+def _entries(call: ToolCall) -> Iterator[tuple[str, str, str]]:
+    """The same, each with the id by which a later list changes it; such a list need not repeat what it says."""
     try:
         found = json_values.read(call.arguments)
     except ValueError:
@@ -375,11 +408,11 @@ def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
     lists = found.values() if isinstance(found, Mapping) else (found,)
     for entry in (entry for value in lists if isinstance(value, list) for entry in value):
         if isinstance(entry, str):
-            yield clipped(entry, QUOTE), ""
+            yield entry, clipped(entry, QUOTE), ""
         elif isinstance(entry, Mapping):
             texts = [entry[key] for key in ("content", "step", "title", "task", "text", "description") if key in entry]
-            if texts and isinstance(texts[0], str):
-                yield clipped(texts[0], QUOTE), clipped(str(entry.get("status", "")), 40)
+            text = clipped(texts[0], QUOTE) if texts and isinstance(texts[0], str) else ""
+            yield str(entry.get("id", text)), text, clipped(str(entry.get("status") or ""), 40)
 
 
 def errors(notes: Sequence[Note]) -> Iterator[Fact]:
