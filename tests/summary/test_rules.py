@@ -134,6 +134,13 @@ def test_what_holds_from_now_on_or_each_time_and_what_a_user_prefers_is_a_rule(l
         ("한국어로 답해 주세요.", "지금부터 영어로 말해 주세요."),
         ("Contéstame en español.", "Quiero que me respondas en inglés."),
         ("Antwoord graag in het Nederlands.", "Antwoord in het Engels."),
+        ("Answer in German.", "Let's switch to English."),
+        ("Call me Alex.", "call me Sam"),
+        ("Call me Alex Miller.", "Please call me Ms Miller."),
+        ("Llámame Alex.", "Llámame Sam, por favor."),
+        ("Chiamami Alex.", "Chiamami Sam."),
+        ("叫我小明", "以后叫我小红"),
+        ("太郎と呼んでください", "花子と呼んでください"),
     ],
 )
 def test_the_later_language_of_answers_and_the_later_wish_hold(earlier: str, later: str) -> None:
@@ -248,6 +255,32 @@ def test_what_allows_one_thing_again_leaves_the_other_forbidden(rules: tuple[str
 def test_of_a_limit_the_later_one_holds(earlier: str, later: str) -> None:
     assert standing(earlier, later) == [later]
     assert rules.about(earlier) == rules.about(later) or "src" in earlier
+
+
+def test_rules_of_one_message_that_say_much_the_same_of_different_things_stand_side_by_side() -> None:
+    """A list of them: the last took the place of the first."""
+    said = [
+        "If there are editor rules in .editorconfig, make sure to include the important parts.",
+        "If there is a README.md, make sure to include the important parts.",
+    ]
+    assert standing(" ".join(said)) == said
+    assert standing("Answer in German. Sorry, answer in French.") == ["Sorry, answer in French."]
+
+
+def test_of_the_next_steps_that_a_user_names_the_newest_is_told() -> None:
+    """The earlier one stood beside it, as if there were two."""
+    talk = [
+        Message("user", (Text(text),))
+        for text in (
+            "Next step: move the table orders to the new server.",
+            "Look at the charts.",
+            "Next step: move the table invoices to the new server.",
+            "Go on.",
+        )
+    ]
+    told = extractive.summarize(talk, budget=200, count=lambda text: len(text) // 4, for_rules=100)
+    assert "invoices" in told
+    assert "orders" not in told
 
 
 def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> None:

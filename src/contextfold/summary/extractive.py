@@ -11,6 +11,7 @@ anyone to go on with the work.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
@@ -63,6 +64,13 @@ SMALL = 600
 
 PER_RULE = 10
 """Characters that a rule takes besides its text."""
+
+_NEXT = re.compile(
+    r"\W{0,4}(next steps?|current (?:task|state|status)|nächster schritt|prochaine étape|siguiente paso|próximo passo"
+    r"|prossimo passo|volgende stap|следующий шаг|下一步|次のステップ) ?[:：]",
+    re.IGNORECASE,
+)
+"""Where the work stands, in a user's words. Of two that begin alike the later one holds."""
 
 OLD_WEIGHT = 0.5
 """What the oldest fact keeps of its weight; the newest keeps all."""
@@ -199,7 +207,8 @@ def _facts(
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):
-        latest[fact.section, fact.text] = _faded(fact, (span - fact.order) / span)
+        state = _NEXT.match(fact.text) if fact.section in ("goal", "constraints") else None
+        latest[fact.section, state[1].lower() if state else fact.text] = _faded(fact, (span - fact.order) / span)
     return list(latest.values())
 
 

@@ -98,4 +98,12 @@ ASIAN = Phrases(
     r"|(?:짧게|간단히|간결하게) (?:답|대답|말)(?:변)? ?(?:해|하)|라고 불러|이모지 없이"
 )
 
+NAMING = Phrases(
+    rf"\b(?:(?:call|address) me(?: as)?|nenne? mich|appelle[zr]?[- ]moi|llámame|chiamami|me cham[ae] de|noem me"
+    rf"|(?:называй|зови)(?:те)? меня) {_NAME}?[\w'’-]*(?: (?-i:[A-ZÀ-ÖØ-Þ])[\w'’-]{{1,40}})?"
+    r"|(?:以后)?叫我[^。！!，,]{1,6}"
+    r"|[^。！!、\s]{1,12}と呼んで(?:ください|下さい|ね)?|\S{1,12}라고 불러(?: ?줘|주세요)?"
+)
+"""What to call the user: of two of these the later one holds."""
+
 MANNERS = (ENGLISH, OTHERS, ASIAN)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers
 from contextfold.summary import extractive_cues as cues
+from contextfold.summary.manner_words import NAMING
 from contextfold.summary.rule_words import DAYS, NOW
 from contextfold.summary.standing_words import REPLIES
 
@@ -98,6 +99,7 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
+_NAMING = re.compile(NAMING.pattern, re.IGNORECASE)
 _STEM = 6
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
@@ -109,7 +111,7 @@ _EMPTY = frozenset(
     word
     for words in (
         "the and for with that this from not use must never always only please instead should any all you your our are",
-        "don was has have will can may now else than then them they who what when without about into its",
+        "was has have will can may now else than then them they who what when without about into its",
         "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
         "fine okay allowed again after longer applies apply earlier said forget ignore keep need dollars euros",
         "euro eur usd gbp chf mind nevermind ist sind est gilt gelten brauchst wieder erlaubt regel regeln",
@@ -125,7 +127,7 @@ _EMPTY = frozenset(
         "alsjeblieft forward henceforth jeder jede jedem jedes chaque cada ogni elke iedere отныне впредь этого",
         "момента пожалуйста",
         "nigdy zawsze tylko proszę możesz można wolno teraz już znowu zamiast jednak zapomnij dla musi trzeba więcej",
-        "hagas hacer haz faça fazer fare fai faire fais mache machen feel hace falta वाली बात जाओ",
+        "don let lets sorry hagas hacer haz faça fazer fare fai faire fais mache machen feel hace falta वाली बात जाओ",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -204,6 +206,8 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
 def _shape(text: str) -> str:
     if _REPLY.search(text) and not _plain(_REPLY.sub(" ", text)):
         return "# as the language of answers"
+    if _NAMING.search(text) and not _with_nouns(_NAMING.sub(" ", text), _STEM):
+        return "# as the user's name"
     shape = _BY_NOW.sub("", _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。"))
     said = _plain(text) - {"make"} if shape.count("#") == 1 else frozenset()
     if len(said) == 1 and not (_COMPARES.search(bare := min(said)) or bare.startswith("max")):  # that is no thing
@@ -268,6 +272,7 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
                     or (named and _is_meant(named, _with_nouns(rule.text, size)))
                 )
                 and not _is_of_others(one, rule)
+                and not _is_said_beside(one, rule, statements)
             ]
             before = [rules[n][1].text for n in gone]
             stands = one.is_rule or (_says_else(one.text, before) if before else _corrects(one, rules))
@@ -277,6 +282,15 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
             if stands:
                 rules = [*rules[1 - MOST :], (place, one)]
     return rules, fallen
+
+
+def _is_said_beside(new: Statement, old: Statement, statements: Sequence[Statement]) -> bool:
+    """Whether a rule and one that says much the same stand side by side in one message: a list of several, of which the
+    last takes no other's place.
+    """
+    if new.withdraws or new.words == old.words or (new.shape and new.shape == old.shape):
+        return False
+    return any(one is old for one in statements)
 
 
 @lru_cache(maxsize=4_096)
