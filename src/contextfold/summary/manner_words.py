@@ -35,13 +35,15 @@ ENGLISH = Phrases(
             rf"|below) "
             rf"[$€£]?(?=\d)|target (?:python|node|java|es|ios|android|go|php|ruby) ?v?(?=\d))"
             rf"|\bwe (?:only )?use (?!(?:it|this|that|them)\b)[\w.+-]{{1,30}}(?: here{ENDS}|,? (?:not|never) \w)"
-            rf"|(?<=\d )max(?:imum)?{ENDS}"
+            rf"|(?<=\d )(?:(?:characters|chars|columns|lines|words|tokens|seconds|minutes|files|pages|items|retries) )?"
+            rf"max(?:imum)?{ENDS}"
             r"|\bi (?:can(?:not|['’]?t)|do(?: not|n['’]?t)) eat (?:meat|fish|pork|beef|dairy|gluten|nuts|eggs|seafood"
             r"|sugar)\b",
         )
     ),
     "i short brief concise all answers replies responses answer reply respond write be call address use "
-    "has needs zero max maximum no nothing target we",
+    "has needs zero max maximum no nothing target we characters columns lines words tokens seconds minutes files pages "
+    "items retries",
 )
 """How to answer and what to call the user, in few words: what a task of its own would not say."""
 OTHERS = Phrases(

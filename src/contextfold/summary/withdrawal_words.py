@@ -67,6 +67,8 @@ LIFTS = (
         rf"|(?:do(?:es)?|is|are){NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
         r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
         r"|lift(?:ed)? (?:the|that)|not anymore"
+        r"|(?:line (?:length|width)|timeout|port|budget|limit|cap|maximum|threshold) is (?:now [€$£]?\d"
+        r"|[€$£]?\d[\d.,]{0,12}(?: \w{1,12})? now)"
         r"|changed my mind|(?<!\bwhat )i meant|on second thought"
         r"|(?:this|that|which|it) replaces|replaces? (?:what|the (?:\w+ )?(?:rule|limit)"
         r"|(?:the|my) (?:earlier|previous|old)\b)"
@@ -75,7 +77,8 @@ LIFTS = (
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
         "instead forget never nevermind scrap scratch this that which make "
         "disregard ignore drop cancel withdraw no do don does is isn "
-        "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop",
+        "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
+        "timeout port budget limit cap maximum threshold",
     ),
     Phrases(
         rf"\b(?:{_ENDS_GERMAN}"
