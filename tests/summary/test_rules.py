@@ -171,6 +171,50 @@ def test_what_tells_how_things_are_is_no_rule() -> None:
     assert [text for text in TALK.split("\n")[1:-1] if standing(text)] == []
 
 
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "fatal: this operation must be run in a work tree",
+        "ValueError: must be str, not int",
+        "E   AssertionError: expected at least 3",
+        'ERROR: column "users.name" must appear in the GROUP BY clause',
+        "sqlalchemy.exc.ArgumentError: Column expression must be a column",
+        "mapping values are not allowed in this context at line 2 column 102",
+        "2024-05-01T12:00:01Z WARN request must be retried, max 5 attempts",
+        "error TS2322: the value must not be null",
+        "thread 'main' panicked at 'index must be below 5'",
+        'raise ValueError("timeout must be at least 1")',
+        'if (!name) throw new Error("name must not be null")',
+        'assert x > 0, "x must be positive"',
+        "// never call this twice",
+        "remote: Changes must be made through a pull request.",
+        "npm error engine must be at least 18",
+    ],
+)
+def test_a_pasted_line_of_a_log_or_of_code_sets_no_rule(pasted: str) -> None:
+    assert standing(f"This is what I get:\n{pasted}\nWhat now?") == []
+
+
+def test_a_pasted_warning_takes_no_rule_back() -> None:
+    rule = "Always use the old importer for the ledger."
+    pasted = "DeprecationWarning: the old importer of the ledger is deprecated, use the new importer instead"
+    assert standing(rule, pasted) == [rule]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "WARNING: never touch the ledger",
+        "Error messages must be short.",
+        "Remote branches must never be deleted.",
+        "If (and only if) the tests pass, you may never skip the review.",
+        "Errors must never reach the user.",
+    ],
+)
+def test_what_a_person_says_of_errors_and_warnings_is_a_rule(said: str) -> None:
+    assert standing(said) == [said]
+
+
 def test_a_demand_in_the_words_of_reports_is_a_rule() -> None:
     """*Keine Antwort ohne Quelle* is none of a server that does not answer."""
     assert [text for text in DEMANDED.split("\n")[1:-1] if standing(text) != [text]] == []

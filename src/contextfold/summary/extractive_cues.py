@@ -128,9 +128,20 @@ _WHY = re.compile(ASKING, re.IGNORECASE)
 _IF = re.compile(r"\W*(?:(?:if|when|wenn|falls|si|se|als|если|quando|cuando|quand)\b|如果|もし|만약)", re.IGNORECASE)
 
 
+_PASTED = re.compile(
+    r"\W{0,4}(?:E {1,8})?(?:(?:[\w.]{0,80}(?:Error|Exception)|[\w.]{1,80}(?:Warning|Panic))(?:\[\w{1,20}\])?: "
+    r"|(?:error|fatal|ERROR|FATAL|remote)(?:\[\w{1,20}\]| \w{2}\d{3,5})?:|npm (?:error|warn|WARN) "
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|thread '[^']{1,40}' panicked|(?:raise|throw new) [\w.]{1,80}\("
+    r"|assert [^,]{0,80}[<>=]|if \([^)]{1,80}\)+ ?(?:throw|return|\{))|//|/\*|.*\bline \d{1,7},? col(?:umn)? ?\d"
+)
+"""How lines of logs, of tracebacks and of code begin. Case matters: ``WARNING:`` may be a person's."""
+
+
 def demands(text: str, known: Heads | None = None) -> bool:
-    """Whether a sentence sets a rule by its words: neither one that tells how things are, nor one that asks why."""
-    if not PROHIBITION.search(text, known) or _WHY.match(text):
+    """Whether a sentence sets a rule by its words: neither one that tells how things are, nor one that asks why, nor a
+    pasted line of a log or of code.
+    """
+    if not PROHIBITION.search(text, known) or _WHY.match(text) or _PASTED.match(text):
         return False
     # Most sentences are no rules, so reports are looked for in few. Behind an "if" they tell when to do something.
     return not _REPORT.search(text) or bool(_IF.match(text)) or PROHIBITION.search(_REPORT.sub("x", text))
@@ -176,8 +187,10 @@ _STAYS = re.compile(STAYS.pattern, re.IGNORECASE)
 
 
 def withdraws(text: str, known: Heads | None = None) -> bool:
-    """Whether a sentence takes something back: neither one that reminds of it, nor one that tells what happened."""
-    found = WITHDRAWAL.search(text, known)
+    """Whether a sentence takes something back: neither one that reminds of it, nor one that tells what happened, nor a
+    pasted line.
+    """
+    found = WITHDRAWAL.search(text, known) and not _PASTED.match(text)
     return found and (not _STAYS.search(text) or WITHDRAWAL.search(_STAYS.sub("x", text)))
 
 
