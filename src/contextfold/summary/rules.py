@@ -100,6 +100,7 @@ _COMPARES = re.compile(
 )
 _REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
 _NAMING = re.compile(NAMING.pattern, re.IGNORECASE)
+_INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _STEM = 6
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
@@ -384,7 +385,7 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     if new.ends:
         return old.forbids or not _says(old.words, new.ends)
     if not old.forbids:
-        return False
+        return new.withdraws and _leaves_demanded(new, old)
     meant, before = new.things, old.things
     if not new.withdraws:
         return not before.all <= meant.known
@@ -393,6 +394,22 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
+
+
+def _leaves_demanded(new: Statement, old: Statement) -> bool:
+    """Whether words that could take something back allow what is demanded, or ask for it once more: ``you can run the
+    tests now`` says nothing against running them always. What says something else puts it in the place of the demand.
+    """
+    if any(pattern.search(new.text) for pattern in (_FORGET, cues.SWAPPING, cues.PROHIBITS, cues.BAN)):
+        return False
+    exact, told = ({*_FIGURE.findall(one.text), *one.things.names} for one in (new, old))
+    if not exact <= told:
+        return False
+    before = _with_nouns(old.text, _STEM)
+    clauses = [_with_nouns(clause, _STEM) for clause in (new.text, *cues.clauses(new.text))]
+    if not cues.ALLOWING.search(new.text):
+        return bool(_INSISTS.match(new.text)) and not _own(before, clauses[0])
+    return not _COMPARES.search(new.text) and any(said and not _own(said, before) for said in clauses)
 
 
 def _leaves_forbidden(new: Statement, old: Statement) -> bool:

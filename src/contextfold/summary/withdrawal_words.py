@@ -164,6 +164,20 @@ STAYS = Phrases(
 )
 """What is in words that take something back and takes nothing back: reminders, and what happened."""
 
+ALLOWS = Phrases(
+    r"\b(?:(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)|(?:may|can) (?:now|again)"
+    r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed)|(?:darf|dürfen|darfst|kann|können|kannst) (?:.{1,40} )?"
+    r"(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*|(?:ist|sind) (?:jetzt|nun|wieder) (?:ok|okay|erlaubt|in ordnung)"
+    r"|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais|[àd]e? nouveau)|(?:maintenant|désormais),? "
+    r"(?:tu peux|vous pouvez|on peut)|(?:ahora|ya) (?:puedes?|se puede)|(?:agora|já) (?:você )?podes?"
+    r"|(?:ora|adesso) (?:puoi|si può|potete)|puoi (?:ora|adesso|di nuovo)|nu (?:mag|kan) je"
+    r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch)|(?:теперь|снова|уже) (?:можно|можешь)"
+    r"|можно (?:теперь|снова)|(?:możesz|można|wolno) (?:już|teraz|znowu)"
+    r"|(?:teraz|już|znowu) (?:możesz|można|wolno))\b|(?:现在|以后|今后)可以|允许你"
+    r"|[てで]も?(?:いい|構いません|かまいません)|도 ?(?:돼요?|됩니다|된다|괜찮)"
+)
+"""Something may be done. That takes back what forbids it, and nothing of what demands it."""
+
 MEANT = Phrases(
     r"(?:\b(?:(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
     r"|имел[аи]? в виду)\b|मेरा मतलब|\bكنت أقصد|我的意思是)"
