@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import threading
@@ -16,6 +17,8 @@ from tests.gateway.conftest import WINDOW, settings_for
 from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold import Policy
+from contextfold.gateway.call import State
+from contextfold.gateway.passing import Passing, none_under_way
 from contextfold.gateway.serve import InThread
 
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
@@ -109,6 +112,25 @@ def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Pat
     assert told == ["compacted", *["view"] * (count - 1)]
     assert sum(map(is_own, provider.requests)) == 1
     assert len({request.text for request in provider.requests if not is_own(request)}) == 1
+
+
+def test_who_waits_for_a_pass_that_is_tried_again_goes_on_when_that_one_ends() -> None:
+    """With a window that is only assumed, a pass that cannot fit is made again under a larger one: the requests that
+    waited for the first try hung until their clients gave up.
+    """
+
+    async def waited() -> None:
+        state = State()
+        passing = Passing(state)
+        await passing.begin()
+        others = [asyncio.create_task(none_under_way(state)), asyncio.create_task(Passing(state).begin())]
+        await asyncio.sleep(0)
+        await passing.begin()
+        passing.go_on()
+        _, hang = await asyncio.wait(others, timeout=5)
+        assert not hang
+
+    asyncio.run(waited())
 
 
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class Passing:
             await none_under_way(self._state)
         if self._state.record is not self._before:
             raise Overtaken
-        self._ended = self._state.under_way = asyncio.Event()
+        # The same one at a second try, under another window: the others wait for it.
+        self._ended = self._state.under_way = self._ended or asyncio.Event()
 
     def made(self) -> None:
         """It came to a record, which is in force."""
