@@ -451,3 +451,7 @@ def test_a_session_of_copilot_cli_is_read_with_its_calls_and_results() -> None:
     again = [(kind, failed if data is done else data) for kind, data in events]
     found = one(rows(*({"type": kind, "data": data} for kind, data in again)))
     assert found.messages[2]["content"] == "denied"
+    # A person runs tools, too: what came of one was in no message.
+    run = ("tool.execution_complete", {**done, "toolCallId": "c2", "result": {"content": "on main"}})
+    found = one(rows(*({"type": kind, "data": data} for kind, data in [*events, run])))
+    assert found.messages[-1] == {"role": "tool", "tool_call_id": "c2", "content": "on main"}

@@ -137,8 +137,10 @@ def of_copilot_cli(events: list[Any]) -> list[Any]:
             if content or calls:
                 turns.add(said, calls=[call["id"] for call in calls])
         elif kind == "tool.execution_complete":
-            call = data.get("toolCallId")
+            call = str(data.get("toolCallId"))
             found = data.get("result") or data.get("error")
             text = found.get("content", found.get("message")) if isinstance(found, dict) else found
-            turns.result(str(call), chat.result(call, arguments_text(text or "")))
+            result = chat.result(call, arguments_text(text or ""))
+            if not turns.result(call, result):  # of a tool that the person ran
+                turns.add(result)
     return turns.messages(as_they_are)
