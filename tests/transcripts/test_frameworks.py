@@ -428,6 +428,16 @@ def test_a_file_that_a_tool_of_gooses_gave_is_its_result() -> None:
         assert text in messages[2].tool_results[0].text
 
 
+def test_a_call_that_the_program_around_goose_ran_is_read_with_what_it_thought() -> None:
+    """Its result stood without a call, and what it had thought under a seal was in no message."""
+    called = {"type": "frontendToolRequest", "id": "c1", "toolCall": {"status": "success", "value": {"name": "pick"}}}
+    sealed = {"type": "redactedThinking", "data": "sealed"}
+    answer = {"type": "toolResponse", "id": "c1", "toolResult": {"value": [{"type": "text", "text": "x"}]}}
+    found = one([GOOSE[0], {"role": "assistant", "content": [sealed, called]}, {"role": "user", "content": [answer]}])
+    call = {"type": "tool_use", "id": "c1", "name": "pick", "input": {}}
+    assert found.messages[1]["content"] == [{"type": "redacted_thinking", "data": "sealed"}, call]
+
+
 def test_a_session_of_copilot_cli_is_read_with_its_calls_and_results() -> None:
     """Its events were refused as no messages."""
     call = {"toolCallId": "c1", "name": "ls", "arguments": {"path": "."}, "type": "function"}

@@ -14,7 +14,9 @@ from contextfold.transcripts import chat
 from contextfold.transcripts.document import first_object, objects_in
 from contextfold.transcripts.turns import Turns, as_they_are
 
-GOOSE_BLOCKS = ("toolRequest", "toolResponse")
+GOOSE_CALLS = ("toolRequest", "frontendToolRequest")
+"""A call, and one that the program around goose runs."""
+GOOSE_BLOCKS = (*GOOSE_CALLS, "toolResponse")
 GOOSE_HEADER = {"working_dir", "message_count"}
 """Keys of the first row of goose's files, which tells of the session."""
 
@@ -85,13 +87,15 @@ def _goose_block(block: dict[str, Any]) -> list[dict[str, Any]]:
     if kind == "image":
         source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
         return [{"type": "image", "source": source}]
-    if kind == "toolRequest":
+    if kind in GOOSE_CALLS:
         call = block["toolCall"].get("value") or {"name": "tool", "arguments": {"": block["toolCall"].get("error")}}
         return [{"type": "tool_use", "id": block["id"], "name": call["name"], "input": call.get("arguments") or {}}]
     if kind == "toolResponse":
         return [_goose_result(block["id"], block["toolResult"])]
     if kind == "text":
         return [{"type": "text", "text": block.get("text")}]
+    if kind == "redactedThinking":
+        return [{"type": "redacted_thinking", "data": block.get("data")}]
     return [block] if kind == "thinking" else []
 
 
