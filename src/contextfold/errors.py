@@ -22,7 +22,7 @@ They divide by who can mend it. Foreign exceptions are mapped to these at the bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -139,6 +139,12 @@ def system_text(value: object) -> str | None:
         return value
     advice = ": join the texts of its blocks" if isinstance(value, list | tuple) else ""
     raise InputError(f"system must be the text of the system prompt, not {type(value).__name__}{advice}")
+
+
+def check_tools(tools: object) -> None:
+    """Raise ``InputError`` for what is no list of declarations."""
+    if not isinstance(tools, Iterable | None) or isinstance(tools, str | bytes | Mapping):
+        raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}: put it in a list")
 
 
 def plain_number(value: object) -> int | float | None:

@@ -391,7 +391,13 @@ def test_a_refusal_behind_the_first_content_is_the_callers() -> None:
     assert len([next(stream) for _ in range(3)]) == 3
 
 
-@pytest.mark.parametrize("wrong", [{"send": 3}, {"answer": 3}, {"on_result": 3}, {"cancel": 3}])
+WRONG: list[dict[str, Any]] = [
+    *({"send": 3}, {"answer": 3}, {"on_result": 3}, {"cancel": 3}),
+    *({"system": ["x"]}, {"tools": {"name": "f"}}),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_argument_is_refused_before_the_question_is_stored_and_the_answer_paid_for(wrong: Any) -> None:
     session, provider = opened(DictStore()), Provider(64_000)
     with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):

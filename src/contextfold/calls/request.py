@@ -6,7 +6,7 @@ sending it (``recovery``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypedDict, Unpack
@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, check_cancel, held, message_list, system_text
+from contextfold.errors import InputError, check_cancel, check_tools, held, message_list, system_text
 from contextfold.observe import Event
 from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
@@ -218,8 +218,7 @@ def _check(request: Request) -> None:
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
     system_text(request.system)
-    if not isinstance(request.tools, Iterable | None) or isinstance(request.tools, str | bytes | Mapping):
-        raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
+    check_tools(request.tools)
     if request.to is not None:
         formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then
     _check_simple(request)

@@ -13,7 +13,17 @@ from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, check_callable, check_cancel, check_send, message_list, shown, whole_number
+from contextfold.errors import (
+    InputError,
+    check_callable,
+    check_cancel,
+    check_send,
+    check_tools,
+    message_list,
+    shown,
+    system_text,
+    whole_number,
+)
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -377,6 +387,8 @@ class Session:
 
         check_send(send)
         check_callable(answer=answer, on_result=on_result)
+        system_text(request.system)
+        check_tools(request.tools)
         # before anything is sent: a process that dies on the way loses the answer, not the question
         await self._append(messages, None, ports)
         flow = await self._now(ports)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError, held, plain_integer, reason, shown
+from contextfold.errors import InputError, PolicyError, check_tools, held, plain_integer, reason, shown
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
 from contextfold.tokens.estimate import estimate, estimate_together
 from contextfold.tokens.known import KnownSizes
@@ -111,8 +111,7 @@ class TokenCounter:
         A tool is a mapping in the shape of any provider, or an object with a name, a description and a schema of its
         arguments (``args_schema``, as a JSON schema or a pydantic model), or a function.
         """
-        if not isinstance(tools, Iterable | None) or isinstance(tools, str | bytes | Mapping):
-            raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}: put it in a list")
+        check_tools(tools)
         try:
             declared = [found for tool in tools or () if (found := _read_at_first(_declaration(tool))) is not None]
             return sum(TOOL_OVERHEAD + self.text(compact_json(found)) for found in declared)
