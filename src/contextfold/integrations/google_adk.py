@@ -351,10 +351,10 @@ def _told(view: Sequence[Any]) -> str:
                 lines.append(part.text if is_ours else f"[{role}] {quoting.quoted(part.text)}")
             elif part.function_call is not None:
                 call = part.function_call
-                lines.append(f"[{role} called {quoting.word(str(call.name))}] {_json(call.args)}")
+                lines.append(f"[{role} called {quoting.word(str(call.name))}] {_json(call.args or {})}")
             elif part.function_response is not None:
                 answer = part.function_response
-                lines.append(f"[{quoting.word(str(answer.name))} answered] {_json(answer.response)}")
+                lines.append(f"[{quoting.word(str(answer.name))} answered] {_json(answer.response or {})}")
             else:
                 lines += [f"[{role}] {quoting.quoted(note)}" for note in _notes(content, part)]
     return "\n\n".join(lines)

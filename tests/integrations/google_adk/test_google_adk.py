@@ -531,6 +531,26 @@ def test_the_next_compaction_updates_the_summary_of_the_one_before(is_seed: bool
         assert f'[look answered] {{"crate": "C-{round_ * 6 + 5}77"' in part.text
 
 
+def test_a_call_without_arguments_is_one_for_the_next_compaction_too() -> None:
+    """It came back as words of the model, and its result without a call."""
+
+    def said(number: int) -> Iterator[Event]:
+        call, answer = types.FunctionCall(id="c", name="clock"), types.FunctionResponse(id="c", name="clock")
+        for part in ({"text": "What time? " + "please " * 60}, {"function_call": call}, {"function_response": answer}):
+            role = "model" if "function_call" in part else "user"
+            yield Event(author="clerk", content=types.Content(role=role, parts=[types.Part(**part)]))
+
+    earlier: list[Event] = []
+    for _ in range(2):
+        events = [event for number in range(3) for event in said(number)]
+        made = asyncio.run(EventsSummarizer().maybe_summarize_events(events=[*earlier, *events]))
+        assert made is not None
+        (part,) = made.actions.compaction.compacted_content.parts
+        earlier = [made]
+    assert part.text.endswith("[model called clock] {}\n\n[clock answered] {}")
+    assert "> [model called clock]" not in part.text
+
+
 @pytest.mark.parametrize("line", ["[model called look] at it", "[look answered] 7", "[model called look] [1]"])
 def test_an_earlier_text_with_a_line_that_looks_like_ours_is_compacted_as_text(line: str) -> None:
     """Else no later compaction of the session could be made."""
