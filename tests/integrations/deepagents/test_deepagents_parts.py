@@ -23,7 +23,13 @@ from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, local_file
 from contextfold.integrations.deepagents.frame import framed, unframed
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
-from contextfold.integrations.deepagents.state import RememberedEvent, SummarizationEvent
+from contextfold.integrations.deepagents.state import (
+    EVENT,
+    SESSION_ID,
+    SHORTENED_UNTIL,
+    RememberedEvent,
+    SummarizationEvent,
+)
 from contextfold.integrations.deepagents.views import Reductions, newest_user, view_of
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.sending import valid
@@ -86,7 +92,11 @@ def test_a_quoted_message_keeps_its_pictures() -> None:
         {"cutoff_index": -1},
         *(
             {"cutoff_index": 2, "summary_message": message}
-            for message in ("text", {"text": "P"}, {"role": [], "content": ""})
+            for message in (
+                *("text", {"text": "P"}, {"role": [], "content": ""}),
+                *({"role": role, "content": "P", "tool_calls": [{"function": {}}]} for role in ("user", "assistant")),
+                {"type": "ai", "content": "P", "tool_calls": ["x"]},
+            )
         ),
     ],
 )
@@ -94,6 +104,16 @@ def test_an_event_that_is_none_is_left_aside(value: Any, caplog: pytest.LogCaptu
     with caplog.at_level("WARNING"):
         assert SummarizationEvent.from_state(value) is None
     assert "_summarization_event" in caplog.text
+
+
+@pytest.mark.parametrize("odd", [3, ["m2"], {"id": "m2"}])
+def test_an_event_whose_texts_are_none_holds_by_its_index(odd: Any) -> None:
+    """A client may state a thread: an id that was a list ended the run in a ``TypeError``."""
+    given = {"cutoff_index": 2, "summary_message": summary_of("P")}
+    state = {EVENT: {**given, **dict.fromkeys(("file_path", "covered_to", "kept_from"), odd)}}
+    found = RememberedEvent.from_state({**state, **dict.fromkeys((SESSION_ID, SHORTENED_UNTIL), odd)})
+    assert found == RememberedEvent.from_state({EVENT: given})
+    assert found.aligned([HumanMessage(str(n), id=f"m{n}") for n in range(4)]) == found
 
 
 def test_only_what_changed_is_saved() -> None:

@@ -114,12 +114,12 @@ class SummarizationEvent:
         return cls(
             cutoff=cutoff,
             summary=summary,
-            path=value.get("file_path"),
+            path=_text(value.get("file_path")),
             created_at=created_at if _is_index(created_at) else cutoff,
             # deepagents' own event has no such field: what its cutoff covers is in the file.
             archived_until=archived_until if _is_index(archived_until) else cutoff,
-            covered_to=value.get("covered_to"),
-            kept_from=value.get("kept_from"),
+            covered_to=_text(value.get("covered_to")),
+            kept_from=_text(value.get("kept_from")),
             is_whole=value.get("is_whole") is not False,
         )
 
@@ -134,9 +134,8 @@ class RememberedEvent:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RememberedEvent:
-        return cls(
-            SummarizationEvent.from_state(state.get(EVENT)), state.get(SESSION_ID) or None, state.get(SHORTENED_UNTIL)
-        )
+        session_id, shortened_until = _text(state.get(SESSION_ID)), _text(state.get(SHORTENED_UNTIL))
+        return cls(SummarizationEvent.from_state(state.get(EVENT)), session_id or None, shortened_until)
 
     def aligned(self, messages: Sequence[AnyMessage]) -> RememberedEvent:
         """With the event's indices as they are in these messages."""
@@ -161,8 +160,13 @@ def _as_message(value: Any) -> Any:
         return value
     try:
         return convert_to_messages([dict(value)])[0]
-    except (ValueError, TypeError, NotImplementedError):
+    except Exception:  # noqa: BLE001 - LangChain raises all kinds for what is no message
         return None
+
+
+def _text(value: Any) -> str | None:
+    """A text of a state, which a client may have written; None for anything else."""
+    return value if isinstance(value, str) else None
 
 
 def _is_index(value: Any) -> TypeGuard[int]:
