@@ -1904,6 +1904,23 @@ def test_pictures_that_are_too_many_bytes_teach_no_window_to_other_conversations
         assert upstream.seen[-1].body == words_alone
 
 
+def test_a_pass_that_is_made_again_after_a_refusal_stays_in_the_line_of_its_conversation(tmp_path: Path) -> None:
+    """It was stored twice, the second time behind a record that is no more: one conversation was shown as two."""
+    policy = Policy(keep=("messages", 2))
+    with (
+        ProviderServer({"small": 1_300}, default_window=WINDOW) as provider,
+        InThread(settings_for(provider.url, tmp_path, policy=policy)) as gateway,
+    ):
+        answers = []
+        for model, messages in zip(("large", "small"), list(turns("openai-chat", 50))[24::25], strict=True):
+            body = compact(body_of("openai-chat", messages, model=model))
+            answers.append(post(gateway.url, PATHS["openai-chat"], body))
+        assert [answer.headers.get("x-contextfold-resent") for answer in answers] == [None, "prompt_too_long"]
+        (line,) = records.lines(open_store(f"sqlite:///{tmp_path / 'gateway.db'}").database)
+        assert len(line.records) == gateway.metrics.total("compactions_total") == 2
+    assert line.records[-1].compaction_id == answers[-1].headers["x-contextfold-compaction"]
+
+
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])
 def test_a_refusal_without_a_word_is_taken_for_its_size_only_near_the_window(
     tmp_path: Path, share: float, requests: int

@@ -285,8 +285,8 @@ class Exchanges:
             result = results[-1]
             if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
                 state.set_aside.add(before.id)
-            # Made without a pass, after a refusal: not the one before, where another request has made one meanwhile.
-            if result.compaction is not None and all(result.compaction is not one for one in (before, state.record)):
+            # Made without a pass, after a refusal. Of a pass it is kept, perhaps in another one's place in the line.
+            if result.compaction is not None and all(result.compaction is not one for one in made):
                 made.append(result.compaction)
                 await self._keep(conversation, result.compaction)
             self._tell(conversation, result, is_new=len(made) > had)
