@@ -252,6 +252,21 @@ def test_an_answer_that_was_logged_as_the_text_of_its_stream_is_put_together() -
     assert found.messages == [TALK[0], *items]
 
 
+@pytest.mark.parametrize("place", [{}, {"index": 0}])
+def test_calls_of_a_stream_that_are_not_counted_are_told_apart_by_their_ids(place: dict[str, int]) -> None:
+    """Two calls became one with both names and inputs, and the second result had no call."""
+
+    def piece(id: str, text: str) -> dict[str, Any]:
+        call = {**place, "id": id, "type": "function", "function": {"name": "f", "arguments": text}}
+        return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+    chunks = [piece("c", '{"a"'), piece("c", ": 1}"), piece("d", '{"a": 2}')]
+    found = one({"messages": TALK[:1], "response": chunks}).messages[-1]["tool_calls"]
+    assert [(call["id"], call["function"]) for call in found] == [
+        (id, {"name": "f", "arguments": text}) for id, text in (("c", '{"a": 1}'), ("d", '{"a": 2}'))
+    ]
+
+
 @pytest.mark.parametrize("text", ["data: three rows\ndata: [1, 2]", "event: a deploy at nine", '{"rows": 3}', "[1, 2]"])
 def test_an_answer_that_is_a_text_of_another_kind_is_that_text(text: str) -> None:
     """It was read as the events of a stream, or as a response, and was in no message."""

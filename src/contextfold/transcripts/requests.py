@@ -191,19 +191,32 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
     """The answer whose pieces Chat Completions streamed: the first one, where several were asked for."""
     choices = (choice for chunk in chunks for choice in objects_in(chunk.get("choices")) if not choice.get("index"))
     deltas = [choice["delta"] for choice in choices if isinstance(choice.get("delta"), dict)]
-    calls: dict[str, list[dict[str, Any]]] = {}
+    calls: list[list[dict[str, Any]]] = []
+    newest: dict[str, list[dict[str, Any]]] = {}
     for call in (call for delta in deltas for call in objects_in(delta.get("tool_calls"))):
-        calls.setdefault(str(call.get("index")), []).append(call)
+        place = str(call.get("index"))
+        # Not every provider counts its calls: another id begins another one.
+        if place not in newest or (call.get("id") and _id_of(newest[place]) not in (None, call["id"])):
+            newest[place] = []
+            calls.append(newest[place])
+        newest[place].append(call)
     message: dict[str, Any] = {**_joined(deltas), "role": "assistant"}
     if calls:
-        message["tool_calls"] = [_called(pieces) for pieces in calls.values()]
+        message["tool_calls"] = [_called(pieces) for pieces in calls]
     return [{"content": None, **message}] if any(message.get(key) for key in SAID) else []
 
 
 def _called(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    id = next((one["id"] for one in pieces if one.get("id")), None)
-    function = _joined([one["function"] for one in pieces if isinstance(one.get("function"), dict)])
-    return {"id": id, "type": "function", "function": {"arguments": "", **function}}
+    told = [one["function"] for one in pieces if isinstance(one.get("function"), dict)]
+    function = _joined(told)
+    names = [one["name"] for one in told if one.get("name")]
+    if names and all(name == names[0] for name in names):  # some say it with each piece
+        function["name"] = names[0]
+    return {"id": _id_of(pieces), "type": "function", "function": {"arguments": "", **function}}
+
+
+def _id_of(pieces: list[dict[str, Any]]) -> Any:
+    return next((one["id"] for one in pieces if one.get("id")), None)
 
 
 def _joined(pieces: list[dict[str, Any]]) -> dict[str, str]:
