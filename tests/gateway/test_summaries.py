@@ -24,6 +24,10 @@ from contextfold.gateway.serve import InThread
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
 
 
+COUNT = 5
+"""Requests that come at the same moment."""
+
+
 def is_own(request: Any) -> bool:
     """Whether a request is the gateway's own: its newest message asks for a summary."""
     return "<summary>" in request.text
@@ -96,7 +100,6 @@ def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_come
 @pytest.mark.parametrize("wire", sorted(PATHS))
 def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Path, wire: str) -> None:
     """A client that hedges, or tries again at once, found none under way: each of its requests paid for its own."""
-    count = 5
 
     def answer(request: Any) -> Answer:
         return Answer(SUMMARY if is_own(request) else "ok")
@@ -104,14 +107,34 @@ def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Pat
     raw = compact(body_of(wire, list(turns(wire, 20))[-1]))
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
         settings = settings_for(provider.url, tmp_path, summarizer="same")
-        with InThread(settings) as gateway, ThreadPoolExecutor(count) as pool:
-            got = list(pool.map(lambda _: post(gateway.url, PATHS[wire], raw), range(count)))
+        with InThread(settings) as gateway, ThreadPoolExecutor(COUNT) as pool:
+            got = list(pool.map(lambda _: post(gateway.url, PATHS[wire], raw), range(COUNT)))
         assert gateway.metrics.total("compactions_total") == 1
         assert gateway.metrics.total("failures_total") == 0
     told = sorted(response.headers["x-contextfold-action"] for response in got)
-    assert told == ["compacted", *["view"] * (count - 1)]
+    assert told == ["compacted", *["view"] * (COUNT - 1)]
     assert sum(map(is_own, provider.requests)) == 1
     assert len({request.text for request in provider.requests if not is_own(request)}) == 1
+
+
+def test_requests_that_come_at_the_same_moment_prepare_one_summary(tmp_path: Path) -> None:
+    """Before the trigger each of them prepared its own beside itself, and only one was ever used."""
+    together, may_answer = threading.Barrier(COUNT), threading.Event()
+
+    def answer(request: Any) -> Answer:
+        if is_own(request):
+            assert may_answer.wait(20)
+            return Answer(SUMMARY)
+        together.wait(20)
+        return Answer("ok")
+
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", 20))[-3]))
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        with InThread(settings) as gateway, ThreadPoolExecutor(COUNT) as pool:
+            list(pool.map(lambda _: post(gateway.url, PATHS["openai-chat"], raw), range(COUNT)))
+            may_answer.set()
+    assert sum(map(is_own, provider.requests)) == 1
 
 
 def test_who_waits_for_a_pass_that_is_tried_again_goes_on_when_that_one_ends() -> None:

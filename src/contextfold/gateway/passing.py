@@ -19,8 +19,8 @@ class Overtaken(Exception):
 
 
 class Passing:
-    """The passes of one request, for which others of its conversation wait. One that is under way goes on where its
-    client leaves: a client with a time limit comes back, and each time another summary would be paid for.
+    """The view and the passes of one request, for which others of its conversation wait. They go on where its client
+    leaves: a client with a time limit comes back, and each time another summary would be paid for.
     """
 
     def __init__(self, state: State) -> None:
@@ -36,6 +36,9 @@ class Passing:
             await none_under_way(self._state)
         if self._state.record is not self._before:
             raise Overtaken
+        self._hold()
+
+    def _hold(self) -> None:
         # The same one at a second try, under another window: the others wait for it.
         self._ended = self._state.under_way = self._ended or asyncio.Event()
 
@@ -57,7 +60,9 @@ class Passing:
             raise asyncio.CancelledError
 
     async def outlived(self, work: asyncio.Task[T]) -> T:
-        """What becomes of the request, which is canceled with its client unless a pass is under way."""
+        """What becomes of a request, which is canceled with its client once its view is made. None is under way yet."""
+        # Until then others wait: of those that come at the same moment each would prepare a summary beside itself.
+        self._hold()
         work.add_done_callback(self.end)
         try:
             await asyncio.wait({work})
