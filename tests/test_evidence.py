@@ -24,6 +24,7 @@ from contextfold.evidence.blocks import Blocks, Floats, Numbers
 from contextfold.evidence.clips import clips
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.recall import search
 from contextfold.tokens import estimate
 from effort import examples
 
@@ -750,3 +751,36 @@ def _evidence_of_talk(messages: Sequence[Message]) -> list[str]:
     dates = dates_of(messages)
     text = select(candidates, budget=400, already=(), count=count, now=400, is_talk=True, dates=dates)
     return text.splitlines()
+
+
+def test_what_colors_a_terminal_is_no_word_of_what_is_quoted_summed_up_or_searched() -> None:
+    """``ESC[36mtest_total`` named ``36mtest_total``: failures were neither told nor quoted nor found."""
+
+    sent: list[str] = []
+
+    def told(prompt: str) -> str:
+        sent.append(prompt)
+        return "They ran them."
+
+    def session(red: str, bold: str, off: str, wiped: str) -> list[dict[str, Any]]:
+        said: list[dict[str, Any]] = [{"role": "user", "content": "Run the tests."}]
+        for n in range(40):
+            call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": '{"do": "pytest"}'}}
+            output = f"{red}FAILED{off} {bold}tests/test_{n}.py{off}::{red}test_total_{n}{off} - got {n * 37}\n"
+            said += [
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": f"c{n}", "content": output + f"{wiped}{n}% of module_{n}.py\n" * 20},
+            ]
+        return [*said, {"role": "user", "content": f"{red}Error{off}: and now?"}, {"role": "user", "content": "Go on."}]
+
+    plain = session("", "", "", "")
+    colored = session("\x1b[31m", "\x1b[1;38;5;214m", "\x1b(B\x1b[m", "\x1b[2K\x1b[1G")
+    compactor = Compactor(window=4_000)
+    views = [compactor.compact(messages).messages[1]["content"] for messages in (plain, colored)]
+    assert "## Errors met" in views[0]
+    assert views[1] == views[0]
+    for messages in (plain, colored):
+        Compactor(window=4_000, summarizer=told).compact(messages)
+    assert sent[0] == sent[1]
+    found = search(colored, "test_total_7")
+    assert "FAILED tests/test_7.py::test_total_7 - got 259" in found[0].snippet

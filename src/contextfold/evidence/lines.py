@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from contextfold import identifiers, json_values
+from contextfold import identifiers, json_values, quoting
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.harness import is_note, pieces, without_reminders
 from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, texts
@@ -198,7 +198,7 @@ def _is_one_line(text: str) -> bool:
 
 def _spoken(text: str, source: Source, is_turn: bool) -> _Entry:
     """The lines of what a person or the assistant said, with their terms. ``is_turn``: it did nothing but speak."""
-    whole = text.strip()
+    whole = quoting.uncolored(text).strip()
     if not is_turn or len(whole) > WHOLE:
         return source, True, _cut_lines(text)
     if "\n" in whole and _SAYS(whole):
@@ -239,7 +239,7 @@ def is_cjk(word: str) -> bool:
 def _cut_lines(text: str) -> list[str]:
     """The lines of a text that hold a letter or digit, without numbers and blanks around them, long ones in pieces."""
     lines: list[str] = []
-    for row in text.splitlines():
+    for row in quoting.uncolored(text).splitlines():
         if len(row) > WIDTH:
             for part in _without_data(row).splitlines():
                 lines += _pieces(_without_number(part))

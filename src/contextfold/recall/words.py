@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfold.messages import well_formed
+from contextfold.quoting import uncolored
 from contextfold.recall import stems
 from contextfold.summary import language as languages
 
@@ -241,9 +242,10 @@ def _common(query: str) -> set[str]:
 
 def unescaped(text: str) -> str:
     """The text with the line breaks and letters that its strings in quotation marks escape, as JSON and code do: what
-    an agent wrote to a file stands in arguments like that, and each word behind ``\\n`` would be another word.
+    an agent wrote to a file stands in arguments like that, and each word behind ``\\n`` would be another word. So would
+    the first word of a color, whose codes for a terminal are left out.
     """
-    return _STRINGS.sub(_as_meant, text) if "\\" in text else text
+    return uncolored(_STRINGS.sub(_as_meant, text) if "\\" in text else text)
 
 
 def _as_meant(string: re.Match[str]) -> str:

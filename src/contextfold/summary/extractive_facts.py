@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from contextfold import identifiers, json_values
 from contextfold.harness import is_inserted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
+from contextfold.quoting import uncolored
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.hosted import acted, answered
 from contextfold.summary.rules import WHOLE, Fallen, Statement, in_force, is_question, statements_of, taken_back
@@ -512,7 +513,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
 
 def _typed(message: Message, *, noted: bool = True) -> str:
     texts = [
-        typed(part.text)
+        typed(uncolored(part.text))
         for part in message.parts
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
@@ -571,7 +572,7 @@ def _reads(tool: str, same: str) -> bool:
 
 def _result(result: ToolResult) -> _Result:
     failure = _error_line(result)
-    text = result.text.strip()
+    text = uncolored(result.text).strip()
     if framed := _FRAME.match(text):
         text = text[framed.end() :].removesuffix("</output>").strip()
     whole = clipped(text, OUTCOME) if len(text) <= OUTCOME and "\n" not in text else ""
@@ -622,7 +623,7 @@ def _error_line(result: ToolResult) -> str:
     """The line that names the failure, empty if nothing failed. One that says no more than that something did gives way
     to the next.
     """
-    text = result.text
+    text = uncolored(result.text)
     bare = ""
     # A long output says what failed at one of its ends.
     head, tail = text[:4000], text[4000:][-2000:]

@@ -1,8 +1,9 @@
 """Messages as the text that a summarizer reads.
 
 What belongs here: headings, how each kind of part reads, and making quoted content unable to pass for our own marks.
-What does not: how much of it goes into one request (``chunks``). Nothing is shortened here, with two
-exceptions that no reader could use: hidden reasoning, and encoded binary data, which is named with its length.
+What does not: how much of it goes into one request (``chunks``). Nothing is shortened here, with three
+exceptions that no reader could use: hidden reasoning, encoded binary data, which is named with its length, and the
+codes of a terminal's colors.
 
     [user]                      what a person said
     [assistant]                 what the assistant said
@@ -109,7 +110,7 @@ def _content(part: Text | Media | Opaque | Reasoning) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return neutralize(without_blobs(text))
+    return neutralize(without_blobs(quoting.uncolored(text)))
 
 
 def _reference(media: Media) -> str:
