@@ -114,6 +114,25 @@ def assert_rebuilds(wire: list[Any], name: str) -> None:
     assert formats.get(name).encode(rebuilt) == sources
 
 
+@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("the quota", "Error: the quota"),
+        ("error 4: the quota", "error 4: the quota"),
+        ([], "Error"),
+        ([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aWs="}}], "Error"),
+    ],
+)
+def test_a_call_that_failed_reads_as_failed_in_every_format(content: Any, said: str, target: str) -> None:
+    """By the format's own field, or by the first word where it has none."""
+    called = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "run", "input": {}}]}
+    failed = {"type": "tool_result", "tool_use_id": "c", "is_error": True, "content": content}
+    crossed = decoded(assert_crosses([called, {"role": "user", "content": [failed]}], "anthropic", target), target)
+    (result,) = [result for message in crossed for result in message.tool_results]
+    assert result.is_error or result.text.startswith(said)
+
+
 @pytest.mark.strict
 def test_real_conversations_rebuilt_with_the_same_parts_are_equal_to_what_they_were(transcripts: Path) -> None:
     """An edit that changes nothing loses nothing: every key and every block is there, in the same shape."""

@@ -161,6 +161,17 @@ def results_and_rest(message: Message) -> tuple[list[ToolResult], list[Text | Me
     return list(message.tool_results), rest
 
 
+def telling_failure(result: ToolResult) -> tuple[Part, ...]:
+    """What a result says, for formats that have no field for its failure: with ``Error: `` before it, or the model
+    would read that the call did what it was asked to. What begins with an error says so itself.
+    """
+    said = next((part for part in result.content if isinstance(part, Text)), Text(""))
+    if not result.is_error or said.text.lstrip().lower().startswith("error"):
+        return result.content
+    told = replace(said, text=f"Error: {said.text}" if said.text.strip() else "Error", source=None)
+    return (told, *(part for part in result.content if part is not said))
+
+
 def in_words(parts: Sequence[Part]) -> str:
     """What an instruction says, with a note in the place of what is no text: the roles for it take nothing else."""
     return joined_text([values.media_note(part) if isinstance(part, Media) else part for part in parts])

@@ -362,7 +362,8 @@ def _build_message(message: Message, said: Sequence[Text | Media]) -> dict[str, 
 
 
 def _build_result(result: ToolResult, asked: Set[str]) -> dict[str, Any]:
-    texts = [values.media_note(_shown_elsewhere(part)) if isinstance(part, Media) else part for part in result.content]
+    said = crossing.telling_failure(result)
+    texts = [values.media_note(_shown_elsewhere(part)) if isinstance(part, Media) else part for part in said]
     if result.name and result.call_id == values.legacy_id(result.name) and result.call_id not in asked:
         # The call is no part of the run: it stands before it as it came, and a message of the role tool is refused
         # behind a ``function_call``.

@@ -238,11 +238,10 @@ def _build_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
-    output: Any = crossing.joined_text(result.content)
-    if (local := local_tools.built(result, output)) is not None:
+    if (local := local_tools.built(result, crossing.joined_text(result.content))) is not None:
         return local
-    if any(isinstance(part, Media) for part in result.content):
-        output = [_rebuild_input(part) for part in result.content]
+    said = crossing.telling_failure(result)
+    output = crossing.built_content(said, _rebuild_input)
     return {"type": _output_type(custom=custom), "call_id": result.call_id, "output": output}
 
 
