@@ -29,12 +29,17 @@ class Kind(NamedTuple):
 
 
 _NAMES = (
-    r"(?:pass(?:word|wd|phrase)"
+    r"(?:pass(?:word|wd|phrase)|client-key-data"
     r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key"
-    r"|(?:access|auth|refresh|session|bot|api|id|csrf)[-_ ]?token|client[-_ ]?secret|secret|authorization|credential)"
+    r"|(?:access|auth|refresh|session|bot|api|id|csrf|private)[-_ ]?token|client[-_ ]?secret|secret|authorization"
+    r"|credential)"
 )
 _VALUE = r"[^\s'\"`,;}&<>]{4,500}"
 _NO_SECRET = r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|(?:none|null|true|false|required|optional)\b)"
+
+_SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
+_MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
+"""A digit and a letter: words of prose and code that stand where a secret may stand seldom have both."""
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -51,6 +56,20 @@ KINDS: tuple[Kind, ...] = (
         "abcdefghijklmnopqrstuvwxyz",
     ),
     Kind(
+        "keys of GitLab's runners, Atlassian, Bedrock, Databricks, Notion, Figma, Shopify, Supabase, Vault, ...",
+        r"\b(?:gl(?:(?:ptt|rt|dt|cbt|ft|soat|imt|agent)-[\w.-]{20,300}|sa_\w{30,60}|c_eyJ[\w+/=-]{30,500})"
+        r"|A(?:TATT3x[\w=-]{40,400}|TBB[A-Za-z0-9]{24,40}|BSK[A-Za-z0-9+/=]{40,400}|GE-SECRET-KEY-1[0-9A-Z]{50,60})"
+        r"|d(?:api[0-9a-f]{32}|o[or]_v1_[0-9a-f]{64}|p\.(?:pt|st|ct|sa)\.[\w.]{30,100})|figd_[\w-]{30,100}"
+        r"|s(?:hp(?:ss|ca|pa)_[0-9a-fA-F]{32}|ntry[su]_[\w+/=-]{30,500}|bp_[0-9a-f]{40}|b_secret_[\w-]{20,100}"
+        r"|ecret_[A-Za-z0-9]{40,50}\b)|ntn_[A-Za-z0-9]{40,60}\b|hv[sb]\.[\w-]{24,300}|whsec_[\w+/=-]{24,200}"
+        r"|p(?:scale_(?:tkn|pw|oauth)_[\w.=-]{32,100}|ul-[0-9a-f]{40}|at[A-Za-z0-9]{14}\.[0-9a-f]{64})"
+        r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
+        r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}\b"
+        r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
+        "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
+        "aZ3kQ9xT7vB2nM5pL8rW",
+    ),
+    Kind(
         "AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "id AKIAIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"
     ),
     Kind(
@@ -61,13 +80,13 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Slack token",
-        r"\bxox[abeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
+        r"\bxox[abdeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
         "xoxb-1234-abcdefGHIJ",
         "abcdefGHIJ",
     ),
     Kind(
-        "Slack webhook",
-        r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/)[\w/]{10,200}",
+        "Slack and Discord webhook",
+        r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w/-]{10,200}",
         "https://hooks.slack.com/services/T0001/B0001/XXXXyyyy1111",
         "XXXXyyyy1111",
     ),
@@ -85,7 +104,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Telegram bot token",
-        r"\b\d{8,10}:AA[\w-]{30,40}\b",
+        r"(?<!\d)\d{8,10}:AA[\w-]{30,40}\b",
         "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
         "HdqTcvCH1vGWJxf",
     ),
@@ -115,6 +134,14 @@ KINDS: tuple[Kind, ...] = (
         "dXNlcjpwYXNzd29yZA",
     ),
     Kind(
+        "other credentials in a header",
+        r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']?"
+        r"(?:[Tt]oken(?: token=[\"']?)?|[Aa]pi-?[Kk]ey|SSWS"
+        rf"|Splunk|GenieKey|Bot|Key|OAuth)\s{{0,4}}(?<=[\s=\"'])){_MIXED}{_SIGN}{{8,2000}}",
+        "Authorization: token 0123456789abcdef0123",
+        "0123456789abcdef0123",
+    ),
+    Kind(
         "name and password in an address",
         # Some write each slash of an address in JSON behind a backslash.
         r"(?P<keep>:(?:\\{0,4}/){2})[^\s/@:'\"]{0,200}:[^\s/'\"]{1,300}(?=@)"
@@ -139,18 +166,41 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "named secret in quotes",
         # Behind backslashes, too: a call that writes JSON has it as text inside of its own.
-        rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"'])(?!bearer\b|basic\b)"
+        rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}\\{{0,16}}[\"'])(?!bearer\b|basic\b)"
         r"(?:[^\"'\s\[\\]|\\++(?![\"'])){4,500})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",
     ),
     Kind(
         "named secret",
-        rf"(?i:(?P<keep>{_NAMES}(?: provided)?[\"']?\s{{0,4}}"
+        rf"(?i:(?P<keep>{_NAMES}(?: provided)?\\{{0,16}}[\"']?\s{{0,4}}"
         r"(?:=\s{0,4}|:(?=\s{0,4}[^\s'\"]{0,200}[^\sA-Za-z'\".,;]))\s{0,4})"
         rf"{_NO_SECRET}{_VALUE})",
         "export DB_PASSWORD=correcthorse",
         "correcthorse",
+    ),
+    Kind(
+        "token, or a short name of a password",
+        r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
+        r"(?=[^\s\"'\\]{20})|\btoken=(?=[^\s&]{20})|[\"'](?:pass|pwd|auth)\\{0,16}[\"']\s{0,4}:\s{0,4}\\{0,16}[\"'])"
+        rf"{_NO_SECRET}(?![/~.]){_MIXED}{_SIGN}{{6,1000}}",
+        "export GITHUB_TOKEN=abc123def456",
+        "abc123def456",
+    ),
+    Kind(
+        "secret beside its name",
+        # {"name": "DB_PASSWORD", "value": "..."} of HAR files and Kubernetes, <password>...</password>
+        rf"(?i:(?P<keep>\b(?:name|key)\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"']?[\w.-]{{0,60}}?(?:{_NAMES}|token)"
+        r"\\{0,16}[\"']?,?(?:\s|\\n){0,40}\\{0,16}[\"']?value\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']?"
+        rf"|<[\w:.-]{{0,40}}?{_NAMES}>))(?i:{_NO_SECRET})[^\s'\"`,;}}&<>\\]{{4,1000}}",
+        '{"name": "DB_PASSWORD", "value": "correcthorse"}',
+        "correcthorse",
+    ),
+    Kind(
+        "hash of a password",
+        r"\$(?:1|5|6|y|2[abxy]|apr1|argon2id?)\$[\w./$=,+-]{20,300}",
+        "root:$6$saltsalt$aZ3kQ9xT7vB2nM5pL8rW:19000:0",
+        "aZ3kQ9xT7vB2nM5pL8rW",
     ),
     Kind(
         "password named in another language",
@@ -162,24 +212,37 @@ KINDS: tuple[Kind, ...] = (
         "hunter2secret",
     ),
     Kind(
+        "password in a sentence",
+        r"(?P<keep>\b(?i:password|passwort|contraseña|mot de passe|senha|пароль)"
+        r"\s(?:is|was|ist|lautet|es|est|é)[\s:]{1,3}[\"'`]?)"
+        rf"(?!(?i:sha|md|base|bcrypt|argon|aes|utf)[-\d]){_MIXED}{_SIGN}{{6,200}}",
+        "The password is hunter22.",
+        "hunter22",
+    ),
+    Kind(
         "cookie",
         # With all pairs of the header: which of them is the session's, its name does not say.
-        r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie[\"']?:\s{0,4}[\"']?[\w.-]{1,80}=)"
+        r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie\\{0,16}[\"']?:\s{0,4}(?:\[\s{0,4})?\\{0,16}[\"']?[\w.-]{1,80}="
+        r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?[\"']?[\w.-]{1,80}=)"
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
     ),
     Kind(
         "name and password of a command",
-        r"(?P<keep>\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:)[^\s'\"]{3,300}"
-        r"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{0,200}\s)?-p)(?!\s|ort\b)[^\s'\"]{4,300}"
-        r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}\blogin\s(?:[^\n|;&]{0,200}\s)?-p\s)[^\s'\"]{4,300}",
+        r"(?P<keep>\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:)[^\s'\"]{3,300}"
+        r"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{0,200}?\s)??-p)(?!\s|ort\b)[^\s'\"]{4,300}"
+        r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}?\blogin\s(?:[^\n|;&]{0,200}?\s)??-p\s)[^\s'\"]{4,300}"
+        r"|(?P<keep4>\b(?:sshpass\s{1,4}-p\s?[\"']?|redis-cli\s(?:[^\n|;&]{0,200}?\s)??-a\s{1,4}[\"']?"
+        r"|pass(?:in|out)\s{1,4}pass:|sqlplus\s{1,4}(?:-\w{1,9}\s)?[\w.]{1,60}/|thin:[\w.]{1,60}/"
+        r"|login\s{1,40}\S{1,100}\s{1,40}password\s{1,4}))(?![$<\[])[^\s'\"@]{4,300}",
         "curl -s -u bob:hunter2secret https://x",
         "hunter2secret",
     ),
     Kind(
         "password of a command",
-        r"(?P<keep>(?:^|\s)--?(?:password|passwd|token|api-key|secret)[= ])(?![$<])[^\s'\"]{4,300}",
+        r"(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key|secret(?:-key)?))"
+        r"[= ][\"']?)(?![$<\[-])[^\s'\"]{4,300}",
         "mysql --password hunter22 -u root",
         "hunter22",
     ),

@@ -12,6 +12,9 @@ from contextfold.archive import open_archive
 from contextfold.observe import scrub
 from contextfold.redaction import KINDS, REDACTED, Kind, redact
 
+MIXED = "aZ3kQ9xT7vB2nM5pL8rW"
+HEX = "0f3c9a7be15d4826a0b9c8d7e6f50123"
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
@@ -48,6 +51,52 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
         ("Passwort: hunter2secret", "hunter2secret"),
         ("パスワード = 'hunter2secret'", "hunter2secret"),
         ("AccountKey=Zm9vYmFyYmF6Zm9vYmFyYmF6==;EndpointSuffix=core", "Zm9vYmFyYmF6"),
+        ("https://api.telegram.org/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1/getMe", "HdqTcvCH1vGWJxf"),
+        (f"https://discord.com/api/webhooks/123456789012345678/{MIXED}{MIXED}", MIXED),
+        (f"glptt-{HEX}", HEX),
+        (f"ATATT3xFfGF0{MIXED}{MIXED}=ADBE7D12", MIXED),
+        (f"ABSKQmVkcm9ja0FQSUtleS{MIXED}{MIXED}", MIXED),
+        (f"DATABRICKS_TOKEN=dapi{HEX} and ntn_{MIXED}{MIXED}", MIXED),
+        (f"found dapi{HEX} in it", HEX),
+        (f"hvs.{MIXED}{MIXED}", MIXED),
+        (f"figd_{MIXED}{MIXED}, secret_{MIXED}{MIXED}x1Y", MIXED),
+        (f"whsec_{MIXED}{MIXED}", MIXED),
+        (f"sbp_{HEX}01234567 shpss_{HEX}", HEX),
+        (f"abc8Q~{MIXED}{MIXED[:13]}", MIXED),
+        (f"Authorization: token {HEX}", HEX),
+        (f'{{"Authorization": "ApiKey {MIXED}"}}', MIXED),
+        (f"Authorization: Token token={MIXED}", MIXED),
+        (f"PRIVATE-TOKEN: {MIXED}", MIXED),
+        (f"export TOKEN={MIXED}", MIXED),
+        (f"MYSQL_PWD={MIXED} mysql -u root", MIXED),
+        (f'{{"token":"{MIXED}"}}', MIXED),
+        (f'{{"said": "{{\\"token\\": \\"{MIXED}\\"}}"}}', MIXED),
+        ('{"user": "u", "pass": "s3cr3tpw"}', "s3cr3tpw"),
+        ('{"auths": {"r.test": {"auth": "dXNlcjpwYXNzd29yZDEyMzQ="}}}', "dXNlcjpwYXNzd29yZDEy"),
+        ("//registry.test/:_auth=dXNlcjpwYXNzd29yZDEyMzQ=", "dXNlcjpwYXNzd29yZDEy"),
+        (f"- name: DB_PASSWORD\n  value: {MIXED}", MIXED),
+        (f'{{"name": "X-Api-Key", "value": "{MIXED}"}}', MIXED),
+        ("<db:password>correcthorse</db:password>", "correcthorse"),
+        (":password => 'correcthorse'", "correcthorse"),
+        ('password := "correcthorse"', "correcthorse"),
+        ("sshpass -p s3cr3tpw ssh u@h", "s3cr3tpw"),
+        ("redis-cli -h h -a s3cr3tpw ping", "s3cr3tpw"),
+        ("sqlplus scott/s3cr3tpw@db", "s3cr3tpw"),
+        ("jdbc:oracle:thin:scott/s3cr3tpw@h:1521:x", "s3cr3tpw"),
+        ("openssl rsa -passin pass:s3cr3tpw", "s3cr3tpw"),
+        ("machine h login u password s3cr3tpw", "s3cr3tpw"),
+        ("az login --client-secret s3cr3tpw", "s3cr3tpw"),
+        ("tool --db-password 's3cr3tpw'", "s3cr3tpw"),
+        (f"curl -b 'session={MIXED}' https://x.test", MIXED),
+        (f'{{"set-cookie": ["sid={MIXED}; Path=/"]}}', MIXED),
+        (f"u:$2y$10${MIXED}{MIXED}", MIXED),
+        (f"client-key-data: {MIXED}{MIXED}==", MIXED),
+        ('["curl -u bob:s3cr3tpw https://a.test", "curl -u bob:0therpw9 https://b.test"]', "s3cr3tpw"),
+        (r'{"arguments": "{\"password\": 12345678}"}', "12345678"),
+        (rf'{{"arguments": "{{\"Cookie\": \"sid={MIXED}\"}}"}}', MIXED),
+        (rf'{{"text": "- name: DB_PASSWORD\n  value: {MIXED}"}}', MIXED),
+        ("My password is hunter22, by the way", "hunter22"),
+        ("Das Passwort lautet hunter22.", "hunter22"),
     ],
 )
 def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: str, secret: str) -> None:
@@ -69,6 +118,14 @@ def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: 
         "commit 3f786850e387550fdab836ed7e6dc881de23001b, uuid 123e4567-e89b-12d3-a456-426614174000",
         "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
         "-----BEGIN PGP PUBLIC KEY BLOCK-----\nmQEN\n-----END PGP PUBLIC KEY BLOCK-----",
+        "psql --no-password -h db; pg_dump --no-password shop1; --max-token 4096 --pad-token pad1",
+        "The password is required, is base64-encoded, was changed 3 days ago and is sha256-hashed",
+        '{"token": "hello", "pwd": "/home/user1", "pass": "true", "auth": "required"} PWD=/srv/app1 OLDPWD=/srv/app2',
+        '{"pass":"passed","token":"a_word_that_is_a_whole_line","n":1}',
+        "next_token = self.tokens[0]; token = next(stream); TOKEN=$(cat x1); NEXT_TOKEN = 42",
+        "$1$2, $5 and $6; name: DB_HOST\n  value: db1.test; <password>${DB_PASSWORD}</password>",
+        "Authorization: token required; login as user with password authentication; secret_santa_list_for_2026",
+        "abc.atlasv1 glossary-of-terms-for-version-2; hvs.py; dp.pt; fm1_radio; whsec_key; apt-get",
         "Cookie: theme=dark. A cookie: it is set by name=value, BASIC AUTHENTICATION and BEARER",
     ],
 )
