@@ -153,6 +153,31 @@ def test_what_is_deleted_is_gone_to_whoever_asks(url: str) -> None:
     store.close()
 
 
+def test_no_file_holds_a_word_of_what_was_deleted(tmp_path: Path) -> None:
+    """Nor the index, which only marks words as deleted, nor the log, while the store is open and goes on."""
+    clock = Clock()
+    store = SQLStore(f"sqlite:///{tmp_path}/held.db", clock=clock)
+    gone, stays = opened(store, ("anna", "a")), opened(store, ("", "b"))
+
+    def held() -> int:
+        return sum(file.read_bytes().lower().count(b"zanzibar") for file in tmp_path.iterdir())
+
+    for n in range(30):
+        gone.append([{"role": "user", "content": f"zanzibar{n} pays invoice_zanzibar_{n}.pdf" + " and more" * 60}])
+        stays.append(said(1, 10, n))
+        gone.view()
+    assert gone.summaries()
+    assert held()
+    clock.now += 1
+    deleted = Retention(idle_seconds=1e-6).apply(store, "anna")
+    assert [state.thread.id for state in deleted] == ["a"]
+    assert held() == 0
+    assert len(stays.search("w3", limit=50)) == 30
+    stays.append(said(1, 10, 30))
+    assert held() == 0
+    store.close()
+
+
 def test_what_is_used_meanwhile_stays(url: str) -> None:
     """Whoever writes to it, or is summarizing it, between the look and the deletion."""
     clock = Clock()

@@ -108,6 +108,16 @@ class Database:
         with self._mapped(), self._engines().writer.begin() as connection:
             yield connection
 
+    def truncate_log(self) -> None:
+        """Empty the write-ahead log of SQLite, as far as no reader needs it. Raises ``StoreError``."""
+        with self._mapped(), self._engines().writer.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA busy_timeout = 1000")  # while it waits for readers, no one else writes
+            try:
+                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                driver.execute(f"PRAGMA busy_timeout = {PATIENCE * 1_000}")
+
     def now(self, connection: Connection) -> float:
         """Seconds since 1970."""
         if self._clock is not None:
@@ -326,6 +336,7 @@ def _on_sqlite_connection(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA secure_delete=ON")  # many builds leave what was deleted in pages that are free
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         _to_wal(cursor)
     cursor.close()

@@ -57,10 +57,14 @@ class Retention:
         its file: the store has all its messages. Raises ``StoreError`` and ``ArchiveError``; the sessions that came
         before are deleted then.
         """
-        deleted = []
-        for state in self.expired(store, namespace):
-            if archive is not None:
-                archive.thread(state.thread.id, namespace=namespace).delete()
-            if store.delete_idle(state.thread, self.idle_seconds or 0.0):
-                deleted.append(state)
+        deleted: list[SessionState] = []
+        try:
+            for state in self.expired(store, namespace):
+                if archive is not None:
+                    archive.thread(state.thread.id, namespace=namespace).delete()
+                if store.delete_idle(state.thread, self.idle_seconds or 0.0):
+                    deleted.append(state)
+        finally:
+            if deleted:
+                store.purge()
         return deleted

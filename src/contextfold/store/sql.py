@@ -119,6 +119,19 @@ class SQLStore:
                 connection.execute(delete(table).where(_of(table, thread)))
         return True
 
+    def purge(self) -> None:
+        """Leave nothing of what was deleted in a file of SQLite: in its index, and in its write-ahead log unless a
+        reader needs that. In PostgreSQL it is VACUUM that does so.
+        """
+        if self.database.dialect != "sqlite":
+            return
+        anew, goes_on = True, True
+        while goes_on:  # a transaction each, so that no writer waits for long
+            with self.database.write() as connection:
+                goes_on = search.merge_deleted(connection, anew=anew)
+            anew = False
+        self.database.truncate_log()
+
     # ---- messages ----
 
     def append(
