@@ -753,7 +753,8 @@ def _evidence_of_talk(messages: Sequence[Message]) -> list[str]:
     return text.splitlines()
 
 
-def test_what_colors_a_terminal_is_no_word_of_what_is_quoted_summed_up_or_searched() -> None:
+@pytest.mark.parametrize("in_json", [False, True])
+def test_what_colors_a_terminal_is_no_word_of_what_is_quoted_summed_up_or_searched(in_json: bool) -> None:
     """``ESC[36mtest_total`` named ``36mtest_total``: failures were neither told nor quoted nor found."""
 
     sent: list[str] = []
@@ -762,22 +763,24 @@ def test_what_colors_a_terminal_is_no_word_of_what_is_quoted_summed_up_or_search
         sent.append(prompt)
         return "They ran them."
 
-    def session(red: str, bold: str, off: str, wiped: str) -> list[dict[str, Any]]:
+    def session(red: str, bold: str, off: str, wiped: str, in_json: bool) -> list[dict[str, Any]]:
         said: list[dict[str, Any]] = [{"role": "user", "content": "Run the tests."}]
         for n in range(40):
             call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": '{"do": "pytest"}'}}
             output = f"{red}FAILED{off} {bold}tests/test_{n}.py{off}::{red}test_total_{n}{off} - got {n * 37}\n"
+            output += f"{wiped}{n}% of module_{n}.py\n" * 20
             said += [
                 {"role": "assistant", "content": None, "tool_calls": [call]},
-                {"role": "tool", "tool_call_id": f"c{n}", "content": output + f"{wiped}{n}% of module_{n}.py\n" * 20},
+                {"role": "tool", "tool_call_id": f"c{n}", "content": json.dumps([output]) if in_json else output},
             ]
         return [*said, {"role": "user", "content": f"{red}Error{off}: and now?"}, {"role": "user", "content": "Go on."}]
 
-    plain = session("", "", "", "")
-    colored = session("\x1b[31m", "\x1b[1;38;5;214m", "\x1b(B\x1b[m", "\x1b[2K\x1b[1G")
+    plain = session("", "", "", "", in_json)
+    colored = session("\x1b[31m", "\x1b[1;38;5;214m", "\x1b(B\x1b[m", "\x1b[2K\x1b[1G", in_json)
     compactor = Compactor(window=4_000)
     views = [compactor.compact(messages).messages[1]["content"] for messages in (plain, colored)]
-    assert "## Errors met" in views[0]
+    assert "test_total_7" in views[0]
+    assert in_json or "## Errors met" in views[0]
     assert views[1] == views[0]
     for messages in (plain, colored):
         Compactor(window=4_000, summarizer=told).compact(messages)
