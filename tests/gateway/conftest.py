@@ -171,6 +171,8 @@ class RawUpstream:
                 try:
                     await self._script(Writer(stream), seen)
                 finally:
+                    # A script that writes may be told before the watch looks.
+                    _note_end(reader, seen)
                     if not gone.done():
                         gone.cancel()
                         await asyncio.gather(gone, return_exceptions=True)
@@ -192,6 +194,12 @@ async def _body(reader: asyncio.StreamReader, headers: dict[bytes, bytes]) -> by
 
 
 async def _watch(reader: asyncio.StreamReader, seen: Seen) -> None:
-    while not reader.at_eof() and reader.exception() is None:
+    while not _note_end(reader, seen):
         await asyncio.sleep(0.01)
-    seen.closed.set()
+
+
+def _note_end(reader: asyncio.StreamReader, seen: Seen) -> bool:
+    """Whether the client has ended the connection, which is noted."""
+    if has_ended := reader.at_eof() or reader.exception() is not None:
+        seen.closed.set()
+    return has_ended
