@@ -156,6 +156,47 @@ def test_who_waits_for_a_pass_that_is_tried_again_goes_on_when_that_one_ends() -
     asyncio.run(waited())
 
 
+@pytest.mark.parametrize(
+    ("summarizer", "limit", "most"),
+    [("same", "of the summary", 1), ("same", "of the upstream", 1), ("openai:writer", "of the summary", 2)],
+)
+def test_a_model_that_is_silent_holds_a_turn_once_and_no_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, summarizer: str, limit: str, most: int
+) -> None:
+    """It was asked five times in one turn, and so in each turn until the window was full."""
+    monkeypatch.setenv("OPENAI_API_KEY", "the-writers")
+    is_over, asked = threading.Event(), list[Any]()
+
+    def answer(request: Any) -> Answer:
+        if is_own(request) or request.body["model"] == "writer":
+            asked.append(request)
+            is_over.wait(30)
+        return Answer("ok")
+
+    late = compact(body_of("openai-chat", list(turns("openai-chat", 23, seed=1))[-1]))
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        settings = settings_for(
+            provider.url,
+            tmp_path,
+            summarizer=summarizer,
+            base_url=f"{provider.url}/v1",
+            policy=Policy(summary={"idle_seconds": 1.0 if limit == "of the summary" else 30.0}),
+            first_byte_seconds=0.3 if limit == "of the upstream" else 60.0,
+        )
+        with InThread(settings) as gateway:
+            told = post(gateway.url, PATHS["openai-chat"], late).headers
+            assert (told["x-contextfold-action"], told["x-contextfold-failure"]) == ("passed", "summary")
+            assert 1 <= len(asked) <= most
+            grown = [
+                post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", messages)))
+                for messages in turns("openai-chat", 30)
+            ]
+            is_over.set()
+    assert {response.status for response in grown} == {200}
+    failed = [response for response in grown if "x-contextfold-failure" in response.headers]
+    assert [response.headers["x-contextfold-action"] for response in failed] == ["compacted"]
+
+
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:
     with ProviderServer(default_window=100_000) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same", shadow=True)) as gateway:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
 from contextfold.calls.background import Background
-from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
+from contextfold.calls.memory import REMEMBERED, FailedAt, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
 from contextfold.conversation.groups import told_of
@@ -408,15 +408,19 @@ class _Call:
         """Wait for a pass that is being prepared. False where the old view can go on until it is."""
         if self.conversation.background is None or not self._is_preparing():
             return True
-        if not question.forced and question.view_tokens <= PATIENCE * question.limits.window:
+        if self._can_go_on(question):
             self.observer.emit("skipped", "a summary is being prepared", tokens=question.view_tokens)
             return False
         await self.conversation.background.finished(self.ports)
         return True
 
+    def _can_go_on(self, question: Question) -> bool:
+        """Whether a request may go out under the old view, while a summary is made beside it."""
+        return not question.forced and question.view_tokens <= PATIENCE * question.limits.window
+
     async def _pass(self, question: Question) -> Made | None:
         """A pass, unless one failed for this very state before, or its summary is paid for already."""
-        conversation = self.conversation
+        conversation, waits = self.conversation, self._is_preparing()
         if not await self._awaited(question):
             return None
         # Else each call would pay for the same failure; a new message or record is a new state.
@@ -424,6 +428,17 @@ class _Call:
             text = "the summary failed for this very history"
             self.observer.emit("skipped", text, tokens=question.view_tokens)
             return None
+        if isinstance(conversation.attempt, FailedAt) and self.policy.on_failure == "keep":
+            if self.policy.soft_share is not None and self._can_go_on(question):
+                # What failed is tried again beside the conversation, too: no request waits for it.
+                await self._start_preparing(overhead_of(conversation.history.counter, self.request))
+                self.observer.emit("skipped", "a summary is prepared once more", tokens=question.view_tokens)
+                return None
+            if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
+                # It had its time. Asked again, a model that is silent would hold this request as long once more.
+                self.means = replace(self.means, summarizer=None, same=None)
+                text = "the summary beside the conversation failed: the built-in extractive one stands in"
+                self.observer.emit("fallback_used", text, fallback=self.policy.fallback)
         prepared, conversation.attempt = conversation.prepared, None
         lasting = question.policy is self.policy and not question.instructions
         """Asked as ever, without pins or instructions for this call alone."""

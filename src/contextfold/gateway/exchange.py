@@ -382,7 +382,8 @@ class Exchanges:
 
         wire, body = conversation.wire, conversation.body
         mark = _last_mark(body)
-        return asking(post, wire, body, call.model, mark, partial(self._answer_room, conversation))
+        room = partial(self._answer_room, conversation)
+        return asking(post, wire, body, call.model, mark, room, self.settings.first_byte_seconds)
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
+from contextfold.errors import TimedOut
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
-from contextfold.gateway.upstream import UpstreamAnswer
+from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire
 from contextfold.summary.models import SummaryModel
 
@@ -51,13 +52,14 @@ def asking(
     model: str,
     mark: Callable[[Any], Any] | None,
     room: Callable[[int | None, bytes], int | None],
+    silence: float,
 ) -> Ask:
     """How the model of a request is asked for a summary of it.
 
     A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
     its cache; only what makes the answer a stream, or keeps it at the provider, is different. ``mark``: puts the mark
     of the cache that the newest message has on another one, for a view that ends before it. ``room``: as
-    ``Both.room``.
+    ``Both.room``. ``silence``: seconds that an upstream may take, for what is said about it.
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
@@ -82,11 +84,16 @@ def asking(
             alone |= {"max_tokens": ANSWER_TOKENS} if wire is MESSAGES else {}
             alone |= {"store": False} if wire is RESPONSES else {}
             data = dumped(alone)
-        answer = await post(data)
         try:
-            said = json.loads(await answer.whole(MOST_SUMMARY) or b"null")
-        finally:
-            answer.close()  # no one waits for a summary that was canceled in the middle
+            answer = await post(data)
+            try:
+                said = json.loads(await answer.whole(MOST_SUMMARY) or b"null")
+            finally:
+                answer.close()  # no one waits for a summary that was canceled in the middle
+        except UpstreamFailed as error:
+            if error.kind != "timeout":
+                raise
+            raise TimedOut(str(error), seconds=silence, total=True) from None
         if answer.status != 200 or not isinstance(said, dict):
             raise SummaryRefused(answer.status, said)
         return said

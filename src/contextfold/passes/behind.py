@@ -8,11 +8,12 @@ What belongs here: composing that request, and what its answer is worth. What do
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from contextfold.conversation.repair.rules import may_stand_between
-from contextfold.errors import is_control_flow, reason
+from contextfold.errors import TimedOut, is_control_flow, reason
 from contextfold.formats import cache_marks
 from contextfold.formats.base import Format
 from contextfold.observe import SummaryStart
@@ -58,7 +59,10 @@ async def summary_behind(
     from_text: FromText,
     on_spent: Callable[[SummaryStats], object],
 ) -> Summary | None:
-    """None where that cannot be, or the answer is no summary. ``on_spent`` is told what the answer cost."""
+    """None where that cannot be, or the answer is no summary. ``on_spent`` is told what the answer cost.
+
+    Raises ``TimedOut`` where the model is silent.
+    """
     same, ports = means.same, means.ports
     # The provider has just refused this view; with an instruction behind it, it would refuse it again.
     if same is None or (question.forced or "").startswith("overflow"):
@@ -84,16 +88,22 @@ async def _asked(
     on_spent: Callable[[SummaryStats], object],
 ) -> Summary | None:
     from contextfold.summary.accept import clean, rejection
+    from contextfold.summary.bisect import patience_of
 
     ports, count = means.ports, question.counter.text
     await means.observer.tell(ports, SummaryStart("same", len(covered), request.material))
     messages = await ports.compute(_joined, question, same, request)
     started = ports.clock.now()
     try:
-        response = await ports.call(same.ask, messages, True, request.answer_tokens)
+        patience = patience_of(question.policy.summary, started)
+        async with aclosing(ports.pieces(patience, same.ask, messages, True, request.answer_tokens)) as pieces:
+            response = await anext(pieces, None)
         if response is None:  # not asked, because no answer to such a request could be a summary
             return None
         answer = same.read(response)
+    except TimedOut as error:  # the usual way asks the same model, and would wait as long once more
+        means.observer.emit("summary_timed_out", f"same: {error}", model="same", seconds=error.seconds)
+        raise
     except Exception as error:
         if is_control_flow(error):
             raise

@@ -78,7 +78,7 @@ async def summarize(
     chain, started = as_summarizer(summarizer), ports.clock.now()
     # Cutting asks for the same texts again and again; the memory lives as long as this one summary.
     counted_once = lru_cache(maxsize=None)(count)
-    asker = Asker(chain.models, options, ports, observer, _patience(options, started))
+    asker = Asker(chain.models, options, ports, observer, patience_of(options, started))
     tokens = sum(counted_once(unit.text) for unit in units)
     run = _run(asker, Progress(ports, observer, tokens, started), chain.window, max_tokens, language, counted_once)
     messages = len({index for unit in units for index in unit.indices})
@@ -101,7 +101,8 @@ async def _spent(run: _Run, started: float, ports: Ports) -> SummaryStats:
     return replace(await ports.compute(run.stats), seconds=ports.clock.now() - started)
 
 
-def _patience(options: SummaryOptions, now: float) -> Patience:
+def patience_of(options: SummaryOptions, now: float) -> Patience:
+    """The time limits of a summary that begins now."""
     total = options.total_seconds
     return Patience(options.idle_seconds, total, math.inf if total is None else now + total)
 

@@ -58,7 +58,8 @@ class SummaryOptions(BaseModel):
     """How often an unacceptable answer (blank, cut off, a tool call, ...) is asked for again."""
     retries_on_failure: int = 3
     """How often a request is sent again after a failure that may pass: a rate limit, a server's error, a lost
-    connection, silence. Waits half a second and then twice as long each time, or as long as the provider says."""
+    connection; after silence once. Waits half a second and then twice as long each time, or as long as the provider
+    says."""
     total_seconds: float | None = 600
     """The longest that one summary may take, with all its requests and waiting. None: any time."""
     idle_seconds: float | None = 120

@@ -106,6 +106,8 @@ class Asker:
         """Seconds before the next try; None if there is none."""
         if isinstance(error, TimedOut):
             self.observer.emit("summary_timed_out", f"{model.name}: {error}", model=model.name, seconds=error.seconds)
+            if attempt > 1:  # a lost connection is made again; a model that is silent once more stays so
+                return None
         if is_control_flow(error) or attempt > self.options.retries_on_failure or not may_pass(error):
             return None
         clock = self.ports.clock
