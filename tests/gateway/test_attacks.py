@@ -916,6 +916,24 @@ def test_an_error_that_breaks_off_keeps_its_status(scene: Scene, path: str, stat
     assert b'{"error": {"mess'.startswith(response.body)  # what came of it before the end was seen
 
 
+def test_a_compressed_error_that_breaks_off_is_handed_on_as_text(scene: Scene) -> None:
+    """Half of a compressed text is an error of its own in a client, in place of what the provider said."""
+    said = b'{"error": {"message": "the key of this project is not valid, ' + bytes(range(40, 90)) * 40
+
+    async def cut(writer: Writer, _: Seen) -> None:
+        half = gzip.compress(said)[:-40]
+        head = b"HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n"
+        await writer.write(head + b"content-length: 900\r\n\r\n" + half)
+        raise ConnectionError
+
+    answers(cut)
+    response = post(scene.url, CHAT, SHORT, {"accept-encoding": "gzip"})
+    assert response.status == 401
+    assert "content-encoding" not in response.headers
+    assert said.startswith(response.body)
+    assert b"the key of this project" in response.body
+
+
 @pytest.mark.parametrize("end", ["cut", "no empty line", "bare returns"])
 def test_a_refusal_in_a_stream_that_ends_as_it_should_not_leads_to_another_view(
     scene: Scene, tmp_path: Path, end: str

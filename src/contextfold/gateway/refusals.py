@@ -183,6 +183,11 @@ async def _to_the_end(answer: UpstreamAnswer) -> None:
 
 
 def _end_here(answer: UpstreamAnswer) -> None:
-    """What was read of an answer is all of it."""
+    """What was read of an answer is all of it: as text, since clients refuse compressed bytes without their end."""
     answer.close()
-    answer.headers = [(name, value) for name, value in answer.headers if name.lower() != b"content-length"]
+    decoder, dropped = Decoder(answer.header(b"content-encoding")), [b"content-length"]
+    text = decoder.feed(b"".join(answer.ahead))
+    if decoder.is_known:
+        answer.ahead = [text]
+        dropped.append(b"content-encoding")
+    answer.headers = [(name, value) for name, value in answer.headers if name.lower() not in dropped]
