@@ -679,12 +679,17 @@ def test_a_proxy_is_named_as_other_clients_read_it(
         ("other vllm.test", "vllm.test:8000", False),
         ("other, 10.0.0.0/8", "10.1.2.3", False),
         ("10.0.0.0/99", "10.1.2.3", True),
+        ("10.*", "10.1.2.3:8000", False),
+        ("10.*", "110.1.2.3", True),
+        ("vllm.test.", "vllm.test:8000", False),
+        ("vllm.test", "vllm.test.:8000", False),
+        (".test.", "vllm.test", False),
     ],
 )
 def test_what_is_excepted_from_a_proxy_is_read_as_other_clients_read_it(
     monkeypatch: pytest.MonkeyPatch, excepted: str, host: str, is_asked: bool
 ) -> None:
-    """Ranges of addresses, a star before a domain, brackets, and blanks between two names."""
+    """Ranges of addresses, stars, brackets, dots at the end, and blanks between two names."""
     without_proxies(monkeypatch)
     monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
     monkeypatch.setenv("no_proxy", excepted)

@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from inspect import signature
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -220,15 +221,16 @@ def proxy_for(url: URL) -> Mapping[str, Any]:
 
 
 def _is_excepted(url: URL, said: str) -> bool:
-    """``said``: ``NO_PROXY``. Python alone knows no ranges of addresses, no ``*.`` before a domain, no brackets, and no
-    blanks between two names, as each of curl, Go, Node and others knows some of them.
+    """``said``: ``NO_PROXY``. Python alone knows no ranges of addresses, no ``*``, no brackets, no dot at the end of a
+    name, and no blanks between two, as each of curl, Go, Node and others knows some of them.
     """
-    host, names = url.host or "", [name.strip("[") for name in re.split(r"[\s,]+", said.replace("]", "")) if name]
+    host = (url.host or "").rstrip(".")
+    names = [name.strip("[").rstrip(".") for name in re.split(r"[\s,]+", said.replace("]", "")) if name]
     plain = {"no": ",".join(name[1:] if name.startswith("*.") else name for name in names)}
     for one in (host, f"{host}:{url.port}"):
         if proxy_bypass(one) or proxy_bypass_environment(one, plain):
             return True
-    return any(_is_in_range(host, name) for name in names if "/" in name)
+    return any(_is_in_range(host, name) if "/" in name else "*" in name and fnmatch(host, name) for name in names)
 
 
 def _is_in_range(host: str, named: str) -> bool:
