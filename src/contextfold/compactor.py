@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from contextfold.calls.memory import REMEMBERED
-from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
+from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Once, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
 from contextfold.errors import PolicyError, check_callable, functions, held, plain_integer, shown
@@ -227,10 +227,16 @@ class Compactor:
         max_tokens: int | None = UNLIMITED,
         on_result: Callable[[CompactionResult], object] | None = None,
         ask: Ask | None = None,
+        once: Once | None = None,
         **options: Unpack[CompactOptions],
     ) -> Any:
-        """``call`` for async code; ``send`` may be sync or async."""
-        request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
+        """``call`` for async code; ``send`` may be sync or async.
+
+        ``once``: where several processes share a conversation, ``await once(base, make)`` returns the summary that
+        ``make`` prepares in the background, or the one that another has prepared behind the record ``base``.
+        """
+        asks = ask or _asking(send, max_tokens)
+        request = replace(Request.of(messages, previous, **options), ask=asks, once=once)
         check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()

@@ -13,7 +13,7 @@ from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold import Compactor
 from contextfold.errors import StoreError
-from contextfold.gateway.records import CHUNK, KEY_VARIABLE, GatewayRecordStore
+from contextfold.gateway.records import CHUNK, KEY_VARIABLE, LEASE_SECONDS, GatewayRecordStore
 from contextfold.gateway.serve import InThread
 from contextfold.record.compaction import Compaction
 
@@ -77,6 +77,24 @@ def test_gateways_that_start_at_once_share_one_key(url: str, monkeypatch: pytest
     assert len(keys) == 1
     monkeypatch.setenv(KEY_VARIABLE, "an operator's own")
     assert key() == b"an operator's own"
+
+
+def test_a_worker_that_died_keeps_others_from_preparing_no_longer_than_its_lease(url: str, record: Compaction) -> None:
+    """Nor where the clock was set back meanwhile."""
+    store, now = GatewayRecordStore(url), 5_000.0
+    store.database._clock = lambda: now
+    scope, chain = "c" * 32, ["d" * 32, "e" * 32]
+    assert store.prepared(scope, "", chain[:1], "one") is False
+    assert store.prepared(scope, "", chain, "two") is True
+    assert store.prepared(scope, "another", chain, "") is False
+    now = 4_000.0
+    assert store.prepared(scope, "", chain, "") is False
+    now += LEASE_SECONDS + 1_001
+    assert store.prepared(scope, "", chain, "two") is False
+    store.conclude("two", record)
+    assert store.prepared(scope, "", chain, "three") == record
+    assert store.prepared(scope, "", chain[:1], "") is False
+    store.close()
 
 
 def test_windows_are_kept(url: str) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from emulator import Answer, ProviderServer
 from tests.gateway.conftest import WINDOW, settings_for
-from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
+from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
 
 from contextfold import Policy
 from contextfold.gateway.call import State
@@ -26,6 +29,15 @@ SUMMARY = "<summary>The agent reads files one after the other and keeps to its t
 
 COUNT = 5
 """Requests that come at the same moment."""
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Whether it becomes so within ten seconds."""
+    for _ in range(1_000):
+        if is_so():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def is_own(request: Any) -> bool:
@@ -195,6 +207,41 @@ def test_a_model_that_is_silent_holds_a_turn_once_and_no_later_one(
     assert {response.status for response in grown} == {200}
     failed = [response for response in grown if "x-contextfold-failure" in response.headers]
     assert [response.headers["x-contextfold-action"] for response in failed] == ["compacted"]
+
+
+@pytest.mark.parametrize("comes", ["in turn", "at the trigger", "meanwhile"])
+def test_of_several_gateways_on_one_store_one_pays_for_a_summary(tmp_path: Path, comes: str) -> None:
+    """Each that saw a turn near the trigger, or met the trigger, paid for one of its own."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(request: Any) -> Answer:
+        if not is_own(request):
+            return Answer("ok")
+        asked.set()
+        assert may_answer.wait(20)
+        return Answer(SUMMARY)
+
+    def is_prepared() -> bool:
+        with closing(sqlite3.connect(tmp_path / "gateway.db")) as connection:
+            return bool(connection.execute("SELECT 1 FROM gateway_prepared WHERE record IS NOT NULL").fetchall())
+
+    responses: list[Response] = []
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        with InThread(settings) as one, InThread(settings) as two:
+            for number, messages in enumerate(turns("openai-chat", 26)):
+                is_near = len(responses) > 0 and int(responses[-1].headers.get("x-contextfold-tokens-after", 0)) > 5_500
+                if is_near and not may_answer.is_set():
+                    assert asked.wait(20)
+                    if comes != "meanwhile" or int(responses[-1].headers["x-contextfold-tokens-after"]) > 6_000:
+                        may_answer.set()
+                        assert until(is_prepared)
+                gateway = two if (number % 2 if comes != "at the trigger" else may_answer.is_set()) else one
+                responses.append(post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", messages))))
+    assert {response.status for response in responses} == {200}
+    assert sum(map(is_own, provider.requests)) == 1
+    assert len({response.headers.get("x-contextfold-compaction") for response in responses} - {None}) == 1
+    assert any(response.headers.get("x-contextfold-prepared") for response in responses)
 
 
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ sending it (``recovery``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypedDict, Unpack
@@ -32,6 +32,9 @@ Before = Callable[[Proposal], Any]
 
 After = Callable[[Made], Any]
 """Called after a pass that succeeded, before its record is in force; what it raises ends the call, unchanged."""
+
+Once = Callable[[str | None, Callable[[], Awaitable[Compaction | None]]], Awaitable[Compaction | None]]
+"""``once(base, make)``: what ``make`` prepares, or what another process has prepared behind the record ``base``."""
 
 
 class CompactOptions(TypedDict, total=False):
@@ -75,6 +78,8 @@ class Request:
     """Gets the originals of what leaves the view, before it does."""
     ask: Ask | None = None
     """Asks the model that the view goes to for a summary; None where nothing is sent."""
+    once: Once | None = None
+    """Prepares a summary where no one else does."""
     answer_limit: int | None = None
     """The answer limit that the view is sent with, where one is known."""
     sending: bool = False

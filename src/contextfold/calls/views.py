@@ -386,7 +386,7 @@ class _Call:
         question = replace(question, history=question.history.snapshot())
         state, observer = conversation.state, self.observer.another()
 
-        async def prepare(ports: Ports) -> None:
+        async def make(ports: Ports) -> Compaction | None:
             try:
                 made = await _performed(question, self._means(ports, observer, retries=True))
             # No caller waits for this work: an error becomes an event, and the same state is not tried again.
@@ -394,13 +394,18 @@ class _Call:
                 if is_control_flow(error):
                     raise
                 observer.emit("background_failed", reason(error), error=type(error).__name__)
-                made = Nothing(reason(error))
-            if isinstance(made, Nothing):
+                return None
+            return None if isinstance(made, Nothing) else made.compaction
+
+        async def prepare(ports: Ports) -> None:
+            once = self.request.once
+            made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
+            if made is None:
                 conversation.attempt = state
                 return
-            conversation.attempt = Prepared(made.compaction, _base(question))
-            text = f"a summary of {made.compaction.covers:,} messages is ready and not in force yet"
-            observer.emit("summary_prepared", text, summary=made.compaction.id)
+            conversation.attempt = Prepared(made, _base(question))
+            text = f"a summary of {made.covers:,} messages is ready and not in force yet"
+            observer.emit("summary_prepared", text, summary=made.id)
 
         conversation.background.start(prepare, self.ports)
 

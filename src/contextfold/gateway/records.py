@@ -26,6 +26,8 @@ KEY_VARIABLE = "CONTEXTFOLD_GATEWAY_KEY"
 CHUNK = 400
 """Hashes in one query. The longest beginnings are asked for first; one query finds nearly all records."""
 DAY = 86_400.0
+LEASE_SECONDS = 15.0
+"""How long a worker that died keeps others from preparing a summary."""
 KEEP_DAYS = 30
 """Records that no request used for this long are deleted when a gateway starts. Nothing but time is lost by it."""
 
@@ -40,6 +42,15 @@ _TABLES = (
         made_at {real} NOT NULL,
         used_at {real} NOT NULL,
         PRIMARY KEY (scope, digest)
+    )""",
+    """CREATE TABLE IF NOT EXISTS gateway_prepared (
+        scope CHAR(32) NOT NULL,
+        base VARCHAR(40) NOT NULL,
+        digest CHAR(32) NOT NULL,
+        owner CHAR(32) NOT NULL,
+        until {real} NOT NULL,
+        record TEXT,
+        PRIMARY KEY (scope, base, digest)
     )""",
     """CREATE TABLE IF NOT EXISTS gateway_windows (
         endpoint TEXT NOT NULL,
@@ -70,6 +81,7 @@ class GatewayRecordStore:
                 secret = self._shared_secret(connection)
                 oldest = self.database.now(connection) - KEEP_DAYS * DAY
                 connection.execute(text("DELETE FROM gateway_records WHERE used_at < :oldest"), {"oldest": oldest})
+                connection.execute(text("DELETE FROM gateway_prepared WHERE until < :oldest"), {"oldest": oldest})
             self._secret = own_secret() or secret
             self._is_prepared = True
             return self._secret
@@ -147,6 +159,53 @@ class GatewayRecordStore:
                 text("UPDATE gateway_records SET used_at = :now WHERE scope = :scope AND digest = :digest"),
                 {"now": self.database.now(connection), "scope": scope, "digest": digest},
             )
+
+    # ---- summaries that are not in force yet ----
+
+    def prepared(self, scope: str, base: str, digests: Sequence[str], owner: str) -> Compaction | bool:
+        """What was prepared behind the record ``base`` for a beginning of this conversation; True where another worker
+        is at it, False where none is. With an ``owner``, that one is from now on, for ``LEASE_SECONDS``.
+        """
+        self.prepare()
+        query = text(
+            "SELECT until, record FROM gateway_prepared WHERE scope = :scope AND base = :base AND digest IN :digests "
+            "ORDER BY record IS NULL, until DESC LIMIT 1"
+        ).bindparams(bindparam("digests", expanding=True))
+        place = {"scope": scope, "base": base}
+        with self.database.write() if owner else self.database.read() as connection:
+            now = self.database.now(connection)
+            found = connection.execute(query, {**place, "digests": list(digests[-CHUNK:])}).first()
+            if found is not None and found[1] is not None:
+                return Compaction.from_json(found[1])
+            # One that has more left than it was given for is of before the clock was set back.
+            if found is not None and now < found[0] <= now + LEASE_SECONDS:
+                return True
+            if owner:
+                values = {**place, "digest": digests[-1], "owner": owner, "until": now + LEASE_SECONDS}
+                connection.execute(
+                    text(
+                        "INSERT INTO gateway_prepared (scope, base, digest, owner, until) "
+                        "VALUES (:scope, :base, :digest, :owner, :until) ON CONFLICT (scope, base, digest) "
+                        "DO UPDATE SET owner = excluded.owner, until = excluded.until"
+                    ),
+                    values,
+                )
+            return False
+
+    def renew(self, owner: str) -> None:
+        """A worker is still at what it prepares."""
+        with self.database.write() as connection:
+            connection.execute(
+                text("UPDATE gateway_prepared SET until = :until WHERE owner = :owner AND record IS NULL"),
+                {"owner": owner, "until": self.database.now(connection) + LEASE_SECONDS},
+            )
+
+    def conclude(self, owner: str, record: Compaction | None) -> None:
+        """What came of it, for other workers; nothing where it failed."""
+        end = "DELETE FROM gateway_prepared" if record is None else "UPDATE gateway_prepared SET record = :record"
+        values = {"owner": owner} if record is None else {"owner": owner, "record": record.to_json()}
+        with self.database.write() as connection:
+            connection.execute(text(f"{end} WHERE owner = :owner"), values)
 
     # ---- the windows, as ``window.WindowStore`` wants them ----
 

@@ -13,14 +13,14 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from contextfold.errors import reason
 from contextfold.gateway.call import GatewayCall, State
-from contextfold.gateway.records import GatewayRecordStore, own_secret
+from contextfold.gateway.records import CHUNK, LEASE_SECONDS, GatewayRecordStore, own_secret
 from contextfold.gateway.settings import GatewaySettings
 from contextfold.gateway.wires import GatewayWire
 from contextfold.record.compaction import Compaction
@@ -37,6 +37,8 @@ STORE_PAUSE_SECONDS = 5.0
 """How long the database is left alone after it failed."""
 WINDOW_SECONDS = 2.0
 """How old what other workers learned may be."""
+POLL_SECONDS = 0.5
+"""How often a summary is asked for that another worker prepares."""
 RECENT_RECORDS = 4_096
 MOST_WINDOWS = 1_024
 """Model names come from outside."""
@@ -153,6 +155,53 @@ class SharedStore:
         self._remember(scope, digest, record)
         if self._keeps:
             await self._ask(self.records.save, scope.hex(), digest.hex(), record.covers, record)
+
+    # ---- summaries that are not in force yet ----
+
+    async def prepare_once(
+        self,
+        scope: bytes,
+        chain: Sequence[bytes],
+        base: str | None,
+        make: Callable[[], Awaitable[Compaction | None]],
+    ) -> Compaction | None:
+        """What ``make`` prepares, or another worker has prepared meanwhile: a summary is paid for once."""
+        owner = secrets.token_hex(16)
+        try:
+            found = await self.prepared_elsewhere(scope, chain, base, owner)
+        except StoreFailed:
+            return await make()
+        if isinstance(found, Compaction):
+            return found
+        renewing, record = asyncio.create_task(self._renewed(owner)), None
+        try:
+            record = await make()
+        finally:
+            renewing.cancel()
+        with suppress(StoreFailed):  # the others wait until the lease ends, and pay
+            await self._ask(self.records.conclude, owner, record)
+        return record
+
+    async def prepared_elsewhere(
+        self, scope: bytes, chain: Sequence[bytes], base: str | None, owner: str = "", *, waits: bool = True
+    ) -> Compaction | bool:
+        """What another worker has prepared behind this record, waited for where one is at it; True where that is not
+        waited for, False where none is: with an ``owner``, that one is from now on. Raises ``StoreFailed``.
+        """
+        if not (self.has_others and self._keeps and chain):
+            return False
+        asked = [digest.hex() for digest in chain[-CHUNK:]]
+        while (found := await self._ask(self.records.prepared, scope.hex(), base or "", asked, owner)) is True:
+            if not waits:
+                break
+            await asyncio.sleep(POLL_SECONDS)
+        return found
+
+    async def _renewed(self, owner: str) -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            with suppress(StoreFailed):
+                await self._ask(self.records.renew, owner)
 
     def _remember(self, scope: bytes, digest: bytes, record: Compaction) -> None:
         self._recent[scope, digest] = record
