@@ -98,7 +98,8 @@ def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises ``InputError`` that names the address."""
     # Bound here and not by uvicorn, whose own error is a line of its log and exit code 1.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Without the protocol's name asyncio, where uvloop is not used, sends pieces of a stream up to 40 ms late.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

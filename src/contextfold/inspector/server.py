@@ -368,7 +368,7 @@ def serve(app: Starlette, port: int, opened: Callable[[int], object]) -> None:
     """Serve on loopback until interrupted. ``port`` 0 takes a free one; ``opened(port)`` is called once it listens."""
     import uvicorn
 
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # or asyncio sends each second answer 40 ms late
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((HOST, port))
     listener.listen(64)
