@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from contextfold import formats, json_values
@@ -20,6 +20,7 @@ from contextfold.calls.background import Background
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.formats.base import Format
+from contextfold.observe import Event
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import View, build
@@ -43,6 +44,8 @@ class FailedAt:
 
     length: int
     record: str
+    failed: Event | None = field(default=None, compare=False)
+    """What was told of it, where no caller heard."""
 
 
 class KnownConversation:

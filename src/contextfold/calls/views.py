@@ -401,7 +401,8 @@ class _Call:
             once = self.request.once
             made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
             if made is None:
-                conversation.attempt = state
+                told = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
+                conversation.attempt = replace(state, failed=next(told, None))
                 return
             conversation.attempt = Prepared(made, _base(question))
             text = f"a summary of {made.covers:,} messages is ready and not in force yet"
@@ -442,8 +443,10 @@ class _Call:
             if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
                 # It had its time. Asked again, a model that is silent would hold this request as long once more.
                 self.means = replace(self.means, summarizer=None, same=None)
-                text = "the summary beside the conversation failed: the built-in extractive one stands in"
-                self.observer.emit("fallback_used", text, fallback=self.policy.fallback)
+                failed, text = conversation.attempt.failed, "the built-in extractive summary stands in"
+                error = {"error": failed.data.get("error")} if failed is not None else {}
+                because = f"{failed.message}; " if failed is not None else ""
+                self.observer.emit("fallback_used", because + text, fallback=self.policy.fallback, **error)
         prepared, conversation.attempt = conversation.prepared, None
         lasting = question.policy is self.policy and not question.instructions
         """Asked as ever, without pins or instructions for this call alone."""
