@@ -34,7 +34,11 @@ _NAMES = (
     r"|(?:access|auth|refresh|session|bot|api|id|csrf|private)[-_ ]?token|client[-_ ]?secret|secret|authorization"
     r"|credential)"
 )
-_VALUE = r"[^\s'\"`,;}&<>]{4,500}"
+_ESCAPED = r"\\++(?![\"'])"
+"""Backslashes of a value. Those before a quote are how JSON writes it inside of a string: there the value ends."""
+_VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
+_WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
+_OPEN = r"\\{0,16}[\"']?"
 _NO_SECRET = r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|(?:none|null|true|false|required|optional)\b)"
 
 _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
@@ -123,7 +127,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Bearer credentials",
-        r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[^\s'\",;}]{4,2000}",
+        r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})(?:[^\s'\",;}\\]|\\++(?![\"'])){4,2000}",
         "Authorization: Bearer abcdef0123456789",
         "abcdef0123456789",
     ),
@@ -159,7 +163,7 @@ KINDS: tuple[Kind, ...] = (
         "secret in a query",
         r"(?i:(?P<keep>[?&;](?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)"
         r"|pwd|pass|key|sig|auth|code)"
-        r"=))[^&\s#'\"<>]{3,1000}",
+        rf"=))(?:[^&\s#'\"<>\\]|{_ESCAPED}){{3,1000}}",
         "postgresql://host/db?user=bob&password=hunter2",
         "hunter2",
     ),
@@ -223,31 +227,35 @@ KINDS: tuple[Kind, ...] = (
         "cookie",
         # With all pairs of the header: which of them is the session's, its name does not say.
         r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie\\{0,16}[\"']?:\s{0,4}(?:\[\s{0,4})?\\{0,16}[\"']?[\w.-]{1,80}="
-        r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?[\"']?[\w.-]{1,80}=)"
+        r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?\\{0,16}[\"']?[\w.-]{1,80}=)"
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
     ),
     Kind(
         "name and password of a command",
-        r"(?P<keep>\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:)[^\s'\"]{3,300}"
-        r"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{0,200}?\s)??-p)(?!\s|ort\b)[^\s'\"]{4,300}"
-        r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}?\blogin\s(?:[^\n|;&]{0,200}?\s)??-p\s)[^\s'\"]{4,300}"
-        r"|(?P<keep4>\b(?:sshpass\s{1,4}-p\s?[\"']?|redis-cli\s(?:[^\n|;&]{0,200}?\s)??-a\s{1,4}[\"']?"
-        r"|pass(?:in|out)\s{1,4}pass:|sqlplus\s{1,4}(?:-\w{1,9}\s)?[\w.]{1,60}/|thin:[\w.]{1,60}/"
-        r"|login\s{1,40}\S{1,100}\s{1,40}password\s{1,4}))(?![$<\[])[^\s'\"@]{4,300}",
+        rf"(?P<keep>\bcurl\s(?:[^\n|;&]{{0,200}}?\s)??(?:-u|--user)[ =]?{_OPEN}[\w.@+-]{{1,80}}:){_WORD}{{3,300}}"
+        rf"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{{0,200}}?\s)??-p{_OPEN})(?!\s|ort\b){_WORD}{{4,300}}"
+        r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}?\blogin\s(?:[^\n|;&]{0,200}?\s)??-p\s"
+        rf"{_OPEN}){_WORD}{{4,300}}"
+        rf"|(?P<keep4>\b(?:sshpass\s{{1,4}}-p\s?{_OPEN}|redis-cli\s(?:[^\n|;&]{{0,200}}?\s)??-a\s{{1,4}}{_OPEN}"
+        rf"|pass(?:in|out)\s{{1,4}}pass:|sqlplus\s{{1,4}}(?:-\w{{1,9}}\s)?{_OPEN}[\w.]{{1,60}}/|thin:[\w.]{{1,60}}/"
+        rf"|login\s{{1,40}}\S{{1,100}}\s{{1,40}}password\s{{1,4}}))(?![$<\[])(?:[^\s'\"@\\]|{_ESCAPED}){{4,300}}",
         "curl -s -u bob:hunter2secret https://x",
         "hunter2secret",
     ),
     Kind(
         "password of a command",
         r"(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key|secret(?:-key)?))"
-        r"[= ][\"']?)(?![$<\[-])[^\s'\"]{4,300}",
+        rf"[= ]{_OPEN})(?![$<\[-]){_WORD}{{4,300}}",
         "mysql --password hunter22 -u root",
         "hunter22",
     ),
 )
 """Searched in this order. The tests hold each to its sample."""
+
+
+_BARE = re.compile(r"(?<!\\)(\\{0,16}\"):\s{0,8}$")
 
 
 @cache
@@ -266,4 +274,7 @@ def redact(text: str) -> str:
 
 
 def _kept(found: re.Match[str]) -> str:
-    return "".join(part or "" for part in found.groupdict().values()) + REDACTED
+    kept = "".join(part or "" for part in found.groupdict().values())
+    # What stands bare behind a name in quotes is a number of JSON's. Its place takes nothing bare but that.
+    bare = _BARE.search(kept)
+    return f"{kept}{bare[1]}{REDACTED}{bare[1]}" if bare else kept + REDACTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,42 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
 def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: str, secret: str) -> None:
     assert secret in text
     assert secret not in redact(text)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(
+    "said",
+    [
+        f'curl -H "Authorization: Bearer {MIXED}" https://x.test && ls',
+        f'curl -H "PRIVATE-TOKEN: {MIXED}" https://x.test && ls',
+        f'curl "https://x.test?token={MIXED}" && ls',
+        f'curl -u "bob:{MIXED}" https://x.test && ls',
+        f'curl --cookie "sid={MIXED}" https://x.test && ls',
+        f'echo "DB_PASSWORD={MIXED}" >> .env && ls',
+        f'export API_KEY="{MIXED}" && ls',
+        f'mysql -p"{MIXED}" -e "select" && ls',
+        f'docker login -u x -p "{MIXED}" && ls',
+        f'redis-cli -a "{MIXED}" && ls',
+        f'sshpass -p "{MIXED}" ssh h && ls',
+        f'sqlplus "scott/{MIXED}" && ls',
+        f'tool --token "{MIXED}" && ls',
+        f'printf "password={MIXED}\\n" && ls',
+        {"password": 1234567890123, "then": "&& ls"},
+        {"name": "DB_PASSWORD", "value": 1234567890123, "then": "&& ls"},
+    ],
+)
+def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth: int) -> None:
+    """A command in quotes stands in JSON behind backslashes: they belong to neither the secret nor what ends it."""
+    clean = said if isinstance(said, dict) else {"command": said}
+    for _ in range(depth):
+        clean = {"arguments": json.dumps(clean)}
+    clean = redact(clean["arguments"])
+    assert MIXED not in clean
+    assert "1234567890123" not in clean
+    assert "&& ls" in clean
+    for _ in range(depth - 1):
+        clean = json.loads(clean)["arguments"]
+    assert isinstance(json.loads(clean), dict)
 
 
 @pytest.mark.parametrize(
