@@ -39,7 +39,10 @@ _ESCAPED = r"\\++(?![\"'])"
 _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
 _WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
 _OPEN = r"\\{0,16}[\"']?"
-_NO_SECRET = r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|(?:none|null|true|false|required|optional)\b)"
+_NO_SECRET = (
+    r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|\d{1,6}[→\t]"
+    r"|(?:none|null|true|false|required|optional|undefined|await|str|string|bytes)\b)"
+)
 
 _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
 _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
@@ -48,8 +51,9 @@ _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
 KINDS: tuple[Kind, ...] = (
     Kind(
         "prefixed API keys (OpenAI, Anthropic, Groq, xAI, Hugging Face, NVIDIA, GitLab, ...)",
-        r"\b(?:sk|rk|pk|gsk|xai|hf|nvapi|glpat|pplx|r8|csk|tvly|dop_v1|shpat|lin_api|PMAK)[-_](?=[\w.…-]{0,80}[\d*])"
-        r"[\w*.…-]{6,300}",
+        # pk_orders_2024 and sk_v6_rcv_saddr are names of databases and kernels.
+        r"\b(?:(?:(?:sk|rk|pk|hf|r8)-|(?:gsk|xai|nvapi|glpat|pplx|csk|tvly|dop_v1|shpat|lin_api|PMAK)[-_])"
+        r"(?=[\w.…-]{0,80}[\d*])[\w*.…-]{6,300}|(?:sk|rk|pk|hf|r8)_(?=\w{0,80}\d)\w{20,300})",
         "key sk-ant-api03-AbC_dEf-12345 refused",
         "AbC_dEf-12345",
     ),
@@ -65,10 +69,10 @@ KINDS: tuple[Kind, ...] = (
         r"|A(?:TATT3x[\w=-]{40,400}|TBB[A-Za-z0-9]{24,40}|BSK[A-Za-z0-9+/=]{40,400}|GE-SECRET-KEY-1[0-9A-Z]{50,60})"
         r"|d(?:api[0-9a-f]{32}|o[or]_v1_[0-9a-f]{64}|p\.(?:pt|st|ct|sa)\.[\w.]{30,100})|figd_[\w-]{30,100}"
         r"|s(?:hp(?:ss|ca|pa)_[0-9a-fA-F]{32}|ntry[su]_[\w+/=-]{30,500}|bp_[0-9a-f]{40}|b_secret_[\w-]{20,100}"
-        r"|ecret_[A-Za-z0-9]{40,50}\b)|ntn_[A-Za-z0-9]{40,60}\b|hv[sb]\.[\w-]{24,300}|whsec_[\w+/=-]{24,200}"
+        r"|ecret_[A-Za-z0-9]{40,50}\b)|ntn_[A-Za-z0-9]{40,60}\b|hv[sb]\.(?=[\w-]{0,80}\d)[\w-]{24,300}|whsec_[\w+/=-]{24,200}"
         r"|p(?:scale_(?:tkn|pw|oauth)_[\w.=-]{32,100}|ul-[0-9a-f]{40}|at[A-Za-z0-9]{14}\.[0-9a-f]{64})"
         r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
-        r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}\b"
+        r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b"
         r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
         "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
         "aZ3kQ9xT7vB2nM5pL8rW",
@@ -120,8 +124,10 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "private key",
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+"
-        r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
+        # One that is cut off ends where its letters do: code that looks for keys names their first line, and goes on.
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:"
+        r"(?:[^-]|-(?!----)){0,20000}+-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        r"|(?:[\w+/=\s:,.()@]|-(?!----)|\\++(?![\"'])){16,}+)",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
         "MIIEpAIBAAKCAQEA",
     ),
@@ -187,14 +193,16 @@ KINDS: tuple[Kind, ...] = (
         "token, or a short name of a password",
         r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
         r"(?=[^\s\"'\\]{20})|\btoken=(?=[^\s&]{20})|[\"'](?:pass|pwd|auth)\\{0,16}[\"']\s{0,4}:\s{0,4}\\{0,16}[\"'])"
-        rf"{_NO_SECRET}(?![/~.]){_MIXED}{_SIGN}{{6,1000}}",
+        # Addresses of Ethereum name tokens, too, and oauth2 is a way to authenticate.
+        rf"{_NO_SECRET}(?![/~.]|0x[0-9a-fA-F]{{40}}\b|(?i:oauth)){_MIXED}{_SIGN}{{6,1000}}",
         "export GITHUB_TOKEN=abc123def456",
         "abc123def456",
     ),
     Kind(
         "secret beside its name",
         # {"name": "DB_PASSWORD", "value": "..."} of HAR files and Kubernetes, <password>...</password>
-        rf"(?i:(?P<keep>\b(?:name|key)\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"']?[\w.-]{{0,60}}?(?:{_NAMES}|token)"
+        rf"(?i:(?P<keep>\b(?:name|key)\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"']?[\w.-]{{0,60}}?"
+        rf"(?:{_NAMES}|token(?!(?:\W|\\n){{0,60}}value\W{{1,40}}\d{{1,9}}\b))"
         r"\\{0,16}[\"']?,?(?:\s|\\n){0,40}\\{0,16}[\"']?value\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']?"
         rf"|<[\w:.-]{{0,40}}?{_NAMES}>))(?i:{_NO_SECRET})[^\s'\"`,;}}&<>\\]{{4,1000}}",
         '{"name": "DB_PASSWORD", "value": "correcthorse"}',
@@ -234,8 +242,10 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "name and password of a command",
-        rf"(?P<keep>\bcurl\s(?:[^\n|;&]{{0,200}}?\s)??(?:-u|--user)[ =]?{_OPEN}[\w.@+-]{{1,80}}:){_WORD}{{3,300}}"
-        rf"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{{0,200}}?\s)??-p{_OPEN})(?!\s|ort\b){_WORD}{{4,300}}"
+        rf"(?P<keep>\bcurl\s(?:[^\n|;&]{{0,200}}?\s)??(?:-u|--user)[ =]?{_OPEN}[\w.@+-]{{1,80}}:)"
+        rf"(?![$<]){_WORD}{{3,300}}"
+        rf"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{{0,200}}?\s)??-p{_OPEN})"
+        rf"(?!\s|ort\b|[$<]){_WORD}{{4,300}}"
         r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}?\blogin\s(?:[^\n|;&]{0,200}?\s)??-p\s"
         rf"{_OPEN}){_WORD}{{4,300}}"
         rf"|(?P<keep4>\b(?:sshpass\s{{1,4}}-p\s?{_OPEN}|redis-cli\s(?:[^\n|;&]{{0,200}}?\s)??-a\s{{1,4}}{_OPEN}"
