@@ -787,3 +787,15 @@ def test_what_colors_a_terminal_is_no_word_of_what_is_quoted_summed_up_or_search
     assert sent[0] == sent[1]
     found = search(colored, "test_total_7")
     assert "FAILED tests/test_7.py::test_total_7 - got 259" in found[0].snippet
+
+
+def test_code_that_speaks_of_a_terminals_codes_is_quoted_as_it_is_and_a_link_with_its_address() -> None:
+    """What a tool writes before a file's lines, ``[main.ts]``, makes no JSON of them; GCC and ls write links."""
+    code = '[main.ts]\nexport const BRIGHT_RED_9 = "\\u001b[31m" + BASE_CODE_9;'
+    link = "main_9.c:10: \x1b]8;;https://gcc.test/W9\x1b\\-Wunused_9\x1b]8;;\x1b\\ warning\x1b]0;title_9\x07"
+    assert [line.text for line in lines_of(Message("tool", (ToolResult("c", (Text(code),)),)))] == [
+        "[main.ts]",
+        'export const BRIGHT_RED_9 = "\\u001b[31m" + BASE_CODE_9;',
+    ]
+    (line,) = lines_of(Message("tool", (ToolResult("c", (Text(link),)),)))
+    assert line.text == "main_9.c:10: https://gcc.test/W9 -Wunused_9 warning"

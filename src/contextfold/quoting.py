@@ -95,22 +95,30 @@ _LOOKALIKES = str.maketrans(
 _CAPITALS = str.maketrans({"Β": "b", "В": "b", "Η": "h", "Н": "h", "Μ": "m", "Ν": "n", "Υ": "y", "Ү": "y"})
 """Capitals that look like one Latin letter, and whose small forms look like another or like none."""
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
-_CODES = r"(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|[()][0-2AB])"
-_TERMINAL, _TERMINAL_IN_JSON = re.compile(rf"\x1b{_CODES}"), re.compile(rf"\\{{1,16}}u001[bB]{_CODES}")
+_CODES = r"(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|[()][0-2AB]|[78=>])"
+_COMMAND = r"\](?:8;[^;\x07\x1b\n]{0,200};(?P<address>[^\x07\x1b\n]{0,2000})|[^\x07\x1b\n]{0,2000})(?:\x07|\x1b\\)"
+_TERMINAL = re.compile(rf"\x1b(?:{_CODES}|{_COMMAND})")
+_TERMINAL_IN_JSON = re.compile(rf"\\{{1,16}}u001[bB]{_CODES}")
+_JSON = re.compile(r"\s*(?:\{\s*\"|\[\s*[\[{\"])")
 _SLASHES = "/\\\u2044\u2215\u29f8\uff0f\u2571"
 
 
 def uncolored(text: str) -> str:
-    """The text without what only commands a terminal: colors, moves of its cursor, parts of lines that it wipes.
+    """The text without what only commands a terminal: colors, moves of its cursor, parts of lines that it wipes, titles
+    of its window. The address of a link is no such thing, and stands before the words that it links.
 
     These are no words: ``ESC[36mtest_total`` names ``test_total`` to whoever reads it. JSON spells them out; where
     other texts do (``"\\u001b[36m"`` in code), they speak of them.
     """
     if "\x1b" in text:
-        text = _TERMINAL.sub("", text)
-    if "u001" in text and text.lstrip()[:1] in ("{", "["):
+        text = _TERMINAL.sub(_address, text)
+    if "u001" in text and _JSON.match(text):
         text = _TERMINAL_IN_JSON.sub("", text)
     return text
+
+
+def _address(code: re.Match[str]) -> str:
+    return f"{code['address']} " if code["address"] else ""
 
 
 def quoted(text: str) -> str:
