@@ -82,6 +82,15 @@ def test_the_child_gets_the_addresses_and_nothing_is_left_behind(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
 
 
+def test_a_state_folder_that_cannot_be_made_keeps_no_command_from_running(tmp_path: Path) -> None:
+    """As in a container whose files are read-only: it is a store that cannot be used."""
+    (tmp_path / "file").touch()
+    done = run(tmp_path, "run", *python("print('ran')"), XDG_STATE_HOME=str(tmp_path / "file" / "state"))
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+    assert done.stderr.startswith("contextfold: 0 requests, 0 compactions")
+    assert done.stderr.count("\n") == 1
+
+
 @crossed(code=(77, 0), quick=1)
 def test_the_exit_code_is_the_childs(tmp_path: Path, code: int) -> None:
     done = run(tmp_path, "run", *python(f"raise SystemExit({code})"))

@@ -7,6 +7,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -180,10 +181,18 @@ def default_store() -> str:
 
 
 def state_folder() -> Path:
-    """``$XDG_STATE_HOME/contextfold``, or ``~/.local/state/contextfold``; made where it is missing."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    """``$XDG_STATE_HOME/contextfold``, or ``~/.local/state/contextfold``; made where it is missing.
+
+    One that cannot be made, as where a container's files are read-only, is a store that cannot be used, with which a
+    gateway serves, too.
+    """
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    except RuntimeError as error:
+        raise PolicyError("there is no home folder for a store: give --store, or set XDG_STATE_HOME") from error
     folder = Path(base) / "contextfold"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 
