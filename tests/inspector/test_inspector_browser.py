@@ -216,6 +216,21 @@ def test_two_settings_stand_side_by_side(browser: Browser, compared: str) -> Non
     browser.resize(1440, 900)
 
 
+def test_buttons_without_room_for_their_words_have_them_for_a_screen_reader(browser: Browser, compared: str) -> None:
+    """Beside a second setting, or in a narrow window, the fates' buttons showed a sign and a number."""
+    for width in (1440, 1024, 390):
+        browser.resize(width, 800)
+        browser.open(compared)
+        names = browser.js(
+            "[...document.querySelectorAll('.fates button')].map((button) => [...button.children]"
+            ".filter((one) => one.ariaHidden !== 'true' && one.checkVisibility())"
+            ".map((one) => one.innerText).join(' '))"
+        )
+        assert [name.split()[0] for name in names] == ["kept", "pinned", "shortened", "summarized", "dropped"]
+        assert browser.out_of_window() == []
+    browser.resize(1440, 900)
+
+
 def test_a_narrow_window_or_a_large_zoom_pushes_nothing_out_of_it(browser: Browser, page: str, compared: str) -> None:
     """320 pixels are those of a window of 1,280 at a zoom of 400 % (WCAG 2.2, 1.4.10)."""
     for address in (page, compared):
