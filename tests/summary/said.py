@@ -1098,6 +1098,7 @@ Me llamo Sam
 """What is asked for once, and what happens again and again: neither stands."""
 
 TALK = """
+i think there's only one file left
 is it ok to always catch exceptions
 does this paper always assume normality
 dont you think it must be cached

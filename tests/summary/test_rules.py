@@ -189,6 +189,9 @@ def test_what_tells_how_things_are_is_no_rule() -> None:
         "// never call this twice",
         "remote: Changes must be made through a pull request.",
         "npm error engine must be at least 18",
+        '283: "Pixel Data must be present',
+        "only new issues on pull_request: /tmp/pull.patch",
+        "newline and only displays the first line",
     ],
 )
 def test_a_pasted_line_of_a_log_or_of_code_sets_no_rule(pasted: str) -> None:

@@ -131,7 +131,7 @@ _IF = re.compile(r"\W*(?:(?:if|when|wenn|falls|si|se|als|если|quando|cuando|
 _PASTED = re.compile(
     r"\W{0,4}(?:E {1,8})?(?:(?:[\w.]{0,80}(?:Error|Exception)|[\w.]{1,80}(?:Warning|Panic))(?:\[\w{1,20}\])?: "
     r"|(?:error|fatal|ERROR|FATAL|remote)(?:\[\w{1,20}\]| \w{2}\d{3,5})?:|npm (?:error|warn|WARN) "
-    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|thread '[^']{1,40}' panicked|(?:raise|throw new) [\w.]{1,80}\("
+    r"|\d{3,6}: ?[\"']|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|thread '[^']{1,40}' panicked|(?:raise|throw new) [\w.]{1,80}\("
     r"|assert [^,]{0,80}[<>=]|if \([^)]{1,80}\)+ ?(?:throw|return|\{))|//|/\*|.*\bline \d{1,7},? col(?:umn)? ?\d"
 )
 """How lines of logs, of tracebacks and of code begin. Case matters: ``WARNING:`` may be a person's."""

@@ -79,7 +79,13 @@ _WHEN = (
     r"|tomorrow|tonight|noon|midnight|next (?:week|month)|(?:the )?end of|eod|20\d\d(?=-))"
 )
 ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
-    r"only(?! (?:has|have|had|took|says|said|works?|shows?|just|imagine)\b)", "an?", "is", "was", "are", "were"
+    r"only(?! (?:has|have|had|took|says|said|works?|shows?|just|imagine|new issues on|displays|prints|returns"
+    r"|renders|contains|gets|sees|does|happens|occurs|appears)\b)",
+    "an?",
+    "is",
+    "was",
+    "are",
+    "were",
 )
 ENGLISH = Phrases(
     rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least"
@@ -445,7 +451,8 @@ REPORTS = "|".join(
         r"|empty|null|wrong|broken|slow|late|flaky|stuck|undefined|blank|the same)\b",
         r"\b(?!this\b|always\b)\w{3,20}s do(?: not|n['’]?t) (?:pass|work|match|compile|exist|load|fit|seem|help|respond"
         r"|run(?= (?:on|in|under|any|here|locally|at)\b|\W*\Z))\b",
-        r"\bthere (?:is|are|was|were) only\b|\bit only (?:happens|occurs|fails|crashes|breaks|works|affects)\b"
+        r"\bthere(?: is| are| was| were|['’]?s|['’]re) only\b"
+        r"|\bit only (?:happens|occurs|fails|crashes|breaks|works|affects)\b"
         r"|\bonly (?:\w+ ){1,3}(?:failed|passed|crashed|broke|worked)\b"
         r"|\b(?:is|are) (?:still |currently )?only (?:implemented|attempted|showing|getting|half|partially)\b",
         r"\bmust be (?:angry|upset|furious|confused|frustrated|tired)\b|\bdo(?: not|n['’]?t) want to (?:bother|annoy"
