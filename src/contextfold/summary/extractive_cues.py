@@ -24,7 +24,7 @@ from contextfold.summary.rule_words import (
     Phrases,
 )
 from contextfold.summary.standing_words import STANDING
-from contextfold.summary.withdrawal_words import ALLOWS, BANS, ENDS, LIFTS, MEANT, PASSED_OVER, STAYS, SWAPS
+from contextfold.summary.withdrawal_words import ALLOWS, BANS, ENDS, LIFTS, MEANT, PASSED_OVER, PERMITS, STAYS, SWAPS
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
@@ -171,6 +171,9 @@ WITHDRAWAL = AnyOf(*LIFTS)
 SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
 """The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
 allows nothing."""
+
+PERMISSION = AnyOf(*PERMITS)
+"""The user may allow something."""
 
 ALLOWING = re.compile(ALLOWS.pattern, re.IGNORECASE)
 """The user allows something."""

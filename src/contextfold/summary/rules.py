@@ -23,6 +23,7 @@ from contextfold.summary import extractive_cues as cues
 from contextfold.summary.manner_words import NAMING
 from contextfold.summary.rule_words import DAYS, NOW
 from contextfold.summary.standing_words import REPLIES
+from contextfold.summary.withdrawal_words import SKIPS
 
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
@@ -32,6 +33,9 @@ LEAST_SAID = 3
 
 SAME = 0.7
 """Share of their plain words that two statements have in common that say the same about something else."""
+
+NAMED = "# as the user's name"
+"""The shape of what to call the user."""
 
 MOST = 200
 """Rules that are looked after. No summary has room for more, and each is compared with all that comes later."""
@@ -100,12 +104,16 @@ _COMPARES = re.compile(
 )
 _REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
 _NAMING = re.compile(NAMING.pattern, re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]+")
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _STEM = 6
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
 _DOUBLED = re.compile("([bgmnpt])\\1ing$")
 """``running`` and ``run``."""
+
+_MANY = re.compile("(?<=..[^su])s$")
+"""Of short words, which are not cut: ``emojis`` and ``emoji``."""
 
 _ARTICLE = re.compile("^[وبف]?(?:ال|لل)(?=..)")
 _EMPTY = frozenset(
@@ -145,6 +153,66 @@ _ALTERS = frozenset(
 )
 """Stems of words for one thing: ``don't touch the config`` falls with ``you can change the config now``."""
 
+_SAYS_NOTHING = frozenset(
+    word
+    for words in (
+        *_EMPTY.difference(
+            ("need", "keep", "drop", "cancel", "scrap", "ignore", "disregard", "forget", "apply", "free")
+        ),
+        "a an to on in at of by it is do be as so ok u re s d ll m t i im we me my any well yes yeah sure",
+        "guess permitted welcome alright okey oki make made used using uses zu auf am im es du ihr man",
+        "gestattet ordnung problem nutzen verwenden verwende benutzen la le l un de d des du au aux en à sur",
+        "tu on vous sont permis permise autorisé utiliser utilise utilisez y el lo al del se su mi una está",
+        "están bien permitido permito vale ya usar usa usen utilizar o os as da do dos na no nas nos em um",
+        "uma tudo bem il gli di nel uno che va bene permetto consentito usare usi utilizzare op te het je jij",
+        "wel gebruiken gebruik в с к по и у ты вы разрешаю использовать użyć używać użyj",
+    )
+    for word in words.split()
+)
+"""Of what is forbidden or allowed. ``Use`` is what is done with what nothing else is said of."""
+
+_SKIPS = re.compile(SKIPS, re.IGNORECASE)
+_WITHOUT = re.compile(
+    r"\b(?:without|ohne|sans|sin|senza|sem|zonder|без|bez) (?:(?:the|any|die|den|das|la|les?|el|il) )?[\w-]{1,40}"
+    r"|\b\w{1,40}-(?:free|less|frei\w{0,2}|lose?\w?)\b",
+    re.IGNORECASE,
+)
+"""What something goes without: ``the sudo-free script``."""
+
+_ANY = re.compile(
+    r"\b(?:any\w*|other\w*|every\w*|whatever|both|either|only|also|too|as well|alles|andere\w*|jede\w*|beliebig\w*|auch"
+    r"|autres?|aussi|n['’]importe|otr[oa]s?|también|cualquier\w*|outr[oa]s?|também|qualquer|altr[oi]|anche|qualsiasi)\b",
+    re.IGNORECASE,
+)
+"""What may be done is more than that."""
+
+_EXCLUSIVE = re.compile(
+    r"\b(?:only|nur|ausschließlich|seulement|uniquement|s[oó]lo|solamente|soltanto|solamente|apenas|somente|só|alleen"
+    r"|только|tylko)\b|只|だけ|のみ|만 ",
+    re.IGNORECASE,
+)
+_ACTS = re.compile(r"\b(?:drop|cancel|scrap|disregard|ignore)")
+"""What may be forbidden in words that also take something back: ``never drop the table``."""
+
+_VERB = re.compile(
+    r"\b(?:you|we|he|she|they|it) (?:can|may|are allowed to) (?:now |again )?([^\W\d_]{2,30})\b"
+    r"|\b(?:go ahead and|feel free to) ([^\W\d_]{2,30})\b",
+    re.IGNORECASE,
+)
+
+_STRESSED = re.compile("(?:绝对|千万|万万)(?=[不别])")
+_GO_AHEAD = re.compile(r"\b(?:go ahead and|feel free to)\b")
+_ASKS_IF = re.compile(
+    r"[吗嗎么呢か]\W*$|\b(?:ask|asked|wonder|know) (?:me )?(?:if|whether)\b"
+    r"|\bas (?:they are|it is|is)\b|\A\W*(?:the|th(?:is|at|[eo]se)|your|my|our|der|die|das|deine?) "
+    r"(?:[\w-]{1,30} ){1,3}(?:is|are|ist|sind) (?:ok|okay|fine|in ordnung)\b(?! (?:now|again|jetzt|nun|wieder))",
+    re.IGNORECASE,
+)
+"""A question, or how things are: ``the mocks are fine``."""
+
+_OF_LETTERS = re.compile(rf"[^\W_{identifiers.CJK}]+")
+_ENDING = re.compile(r"(?<=\w{3})(?:are|ere|ire|ar|er|ir|u?e[nmz]?|a[nm]?|i|o)$")
+
 _MORE_WORDS = "more any anymor mehr meer mais más più plus больше each every time mal"
 _MORE = frozenset(_MORE_WORDS.split())
 """Of what is to be done no more, as the stems of words are: they say nothing of what it is."""
@@ -182,6 +250,10 @@ class Statement:
     """
     ends: frozenset[str]
     """Of what withdraws and says only that something is to be done no more: the stems of the words for it."""
+    permits: frozenset[str] = frozenset()
+    """Of what says only that something may be done: all that it says of it."""
+    bans: frozenset[str] = frozenset()
+    """Of what forbids: all that it says of what must not be done."""
 
     @property
     def things(self) -> Things:
@@ -197,20 +269,23 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         asks = is_question(text)
         withdraws = cues.withdraws(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
-        if is_rule or withdraws:
+        permits = frozenset() if asks or not cues.PERMISSION.search(text, heads) else _permitted(text)
+        if is_rule or withdraws or permits:
             forbids = bool(cues.PROHIBITS.search(text))
             shape = "" if forbids or not is_rule else _shape(text)
             ends = _plain(cues.ended(text)) - _MORE if withdraws else frozenset()
-            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape, ends)
+            bans = _banned(text) if forbids and is_rule else frozenset()
+            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape, ends, permits, bans)
 
 
 def _shape(text: str) -> str:
     if _REPLY.search(text) and not _plain(_REPLY.sub(" ", text)):
         return "# as the language of answers"
     if _NAMING.search(text) and not _with_nouns(_NAMING.sub(" ", text), _STEM):
-        return "# as the user's name"
+        return NAMED
     shape = _BY_NOW.sub("", _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。"))
-    said = _plain(text) - {"make"} if shape.count("#") == 1 else frozenset()
+    is_short = any(len(word) == 2 and word not in _SAYS_NOTHING for word in _LETTERS.findall(shape))  # in the US
+    said = _plain(text) - {"make"} if shape.count("#") == 1 and not is_short else frozenset()
     if len(said) == 1 and not (_COMPARES.search(bare := min(said)) or bare.startswith("max")):  # that is no thing
         return f"# of {min(said)}"
     return shape if "#" in shape else ""
@@ -256,33 +331,97 @@ def restated(rule: str) -> Iterator[Statement]:
 
 def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bool]]]:
     """The rules that stand at the end, and the texts of those that fell, each with whether something took its place."""
-    rules: list[tuple[int, Statement]] = []
+    rules = _Standing()
     fallen: list[tuple[str, bool]] = []
     for place, statements in said:
         for one in statements:
-            # Once for all that say the same of different things.
-            alike = {words for words in {rule.words for _, rule in rules} if _is_meant(one, words)}
-            size = _STEM - 2 if _POLISH.search(one.text) else _STEM
-            named = replace(one, words=_with_nouns(one.text, size)) if one.withdraws and not alike else None
-            gone = [
-                n
-                for n, (_, rule) in enumerate(rules if alike or one.shape or named else ())
-                if (
-                    rule.words in alike
-                    or (one.shape and rule.shape == one.shape)
-                    or (named and _is_meant(named, _with_nouns(rule.text, size)))
-                )
-                and not _is_of_others(one, rule)
-                and not _is_said_beside(one, rule, statements)
-            ]
-            before = [rules[n][1].text for n in gone]
-            stands = one.is_rule or (_says_else(one.text, before) if before else _corrects(one, rules))
-            if gone:
-                fallen += [(text, stands) for text in before]
-                rules = [rule for n, rule in enumerate(rules) if n not in gone]
+            gone = [n for n in rules.meant_by(one) if not _is_said_beside(one, rules.all[n][1], statements)]
+            before = [rules.all[n][1].text for n in gone]
+            stands = one.is_rule or (_says_else(one, before) if before else _corrects(one, rules.all.values()))
+            fallen += [(text, stands) for text in before]
+            for n in gone:
+                rules.drop(n)
             if stands:
-                rules = [*rules[1 - MOST :], (place, one)]
-    return rules, fallen
+                rules.add(place, one)
+    return list(rules.all.values()), fallen
+
+
+class _Standing:
+    """The rules that stand, found by what they say: most have no word in common with what is said later."""
+
+    def __init__(self) -> None:
+        self.all: dict[int, tuple[int, Statement]] = {}
+        """Each with the place of its message, in order."""
+        self._added = 0
+        self._saying: dict[object, dict[int, None]] = {}
+        """Of all words of a rule, its shape, and what it forbids: the rules of which they are."""
+        self._with_word: dict[str, dict[frozenset[str], None]] = {}
+        """Of a word, all words of each rule that has it."""
+
+    def add(self, place: int, rule: Statement) -> None:
+        if len(self.all) == MOST:
+            self.drop(next(iter(self.all)))
+        self.all[self._added] = place, rule
+        for key in self._keys(rule):
+            self._saying.setdefault(key, {})[self._added] = None
+        for word in rule.words:
+            self._with_word.setdefault(word, {})[rule.words] = None
+        self._added += 1
+
+    def drop(self, n: int) -> None:
+        _, rule = self.all.pop(n)
+        for key in self._keys(rule):
+            del self._saying[key][n]
+            if not self._saying[key]:
+                del self._saying[key]
+        if rule.words not in self._saying:
+            for word in rule.words:
+                del self._with_word[word][rule.words]
+
+    @staticmethod
+    def _keys(rule: Statement) -> Iterator[object]:
+        yield rule.words
+        if rule.shape:
+            yield rule.shape
+        if rule.bans:
+            yield True, rule.bans
+
+    def meant_by(self, one: Statement) -> list[int]:
+        """Those whose place a statement takes, or that it withdraws."""
+        alike = self._alike(one)
+        found = {n for words in alike for n in self._saying[words]}
+        if one.shape:
+            found.update(self._saying.get(one.shape, ()))
+        if one.withdraws and not alike:
+            found.update(self._named_by(one))
+        found = {n for n in found if not _is_of_others(one, self.all[n][1])}
+        if one.permits:
+            found.update(self._permitted_by(one.permits))
+        return sorted(found)
+
+    def _alike(self, one: Statement) -> list[frozenset[str]]:
+        """The words of rules that a statement is about: once for all that say the same of different things."""
+        if not (one.is_rule or one.withdraws):
+            return []
+        common: dict[frozenset[str], int] = {}
+        for words in (words for word in one.words for words in self._with_word.get(word, ())):
+            common[words] = common.get(words, 0) + 1
+        few = 2 if one.withdraws else 0  # a single word tells enough of a rule of few
+        return [words for words, n in common.items() if (n > 1 or len(words) <= few) and _is_meant(one, words)]
+
+    def _named_by(self, one: Statement) -> Iterator[int]:
+        size = _STEM - 2 if _POLISH.search(one.text) else _STEM
+        named = replace(one, words=_with_nouns(one.text, size))
+        for n, (_, rule) in self.all.items():
+            words = _with_nouns(rule.text, size)
+            common = len(named.words & words)
+            if common and (common > 1 or len(words) <= 2) and _is_meant(named, words):
+                yield n
+
+    def _permitted_by(self, permits: frozenset[str]) -> Iterator[int]:
+        yield from self._saying.get((True, permits), ())
+        if any(map(_IS_CJK.match, permits)):
+            yield from (n for n, (_, rule) in self.all.items() if rule.bans and _is_permitted(permits, rule.bans))
 
 
 def _is_said_beside(new: Statement, old: Statement, statements: Sequence[Statement]) -> bool:
@@ -303,7 +442,7 @@ def _with_nouns(text: str, size: int) -> frozenset[str]:
     return frozenset(word[:size] for word in _plain(text) | nouns)
 
 
-def _corrects(one: Statement, rules: Sequence[tuple[int, Statement]]) -> bool:
+def _corrects(one: Statement, rules: Iterable[tuple[int, Statement]]) -> bool:
     """Whether what says no more than another figure is about a single rule. It stands beside that rule, which says
     what the figure is of: ``the timeout must be 10 seconds``, ``make that 30 seconds``.
     """
@@ -317,13 +456,13 @@ def _corrects(one: Statement, rules: Sequence[tuple[int, Statement]]) -> bool:
     return len(meant) == 1 and meant[0] != figures
 
 
-def _says_else(text: str, before: Sequence[str]) -> bool:
+def _says_else(one: Statement, before: Sequence[str]) -> bool:
     """Whether words that take rules back put something in their place, or name something that these do not: ``use
     spaces instead`` holds from then on, while ``forget the port`` leaves nothing.
     """
-    return bool(cues.SWAPPING.search(text)) or not _exact(text).issubset(
-        name for rule in before for name in _exact(rule)
-    )
+    if cues.SWAPPING.search(one.text):
+        return True
+    return not _exact(one.text).issubset(name for rule in before for name in _exact(rule))
 
 
 def _exact(text: str) -> set[str]:
@@ -355,6 +494,8 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
     says_same = common >= 2 and common >= SAME * (size + before - common)
     if not new.withdraws or not common:
         return says_same
+    if new.ends and _SKIPS.search(new.text):
+        return says_same or (new.ends <= old and len(new.ends) >= 0.5 * before)
     if forgotten := _forgotten(new.text, new.words):
         return says_same or (forgotten <= old and len(forgotten) >= 0.5 * before)
     return says_same or (common >= min(2, before) and common >= 0.5 * min(size, before))
@@ -396,39 +537,99 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
 
 
+class Manner(NamedTuple):
+    """How a text takes something back, looked up once for all rules that it is held against."""
+
+    forgets: bool
+    swaps: bool
+    denies: bool
+    is_of_rules: bool
+    allows: bool
+    corrects: bool
+    compares: bool
+    insists: bool
+    leaves_all_else: bool
+    """It allows anything, or something in a way that it names: what is demanded may be meant."""
+    has_day: bool
+    clauses: tuple[frozenset[str], ...]
+    """Its words and those of its parts, with nouns, without what it only says that something goes without."""
+
+
+@lru_cache(maxsize=1_024)
+def _manner_of(text: str) -> Manner:
+    whole = _WITHOUT.sub(" ", text)
+    return Manner(
+        forgets=bool(_FORGET.search(text)),
+        swaps=bool(cues.SWAPPING.search(text)),
+        denies=bool(cues.PROHIBITS.search(text)),
+        is_of_rules=bool(cues.BAN.search(text)),
+        allows=bool(cues.ALLOWING.search(text)),
+        corrects=bool(cues.CORRECTING.search(text)),
+        compares=bool(_COMPARES.search(text)),
+        insists=bool(_INSISTS.match(text)),
+        leaves_all_else=bool(_ANY.search(text)),
+        has_day=bool(_WEEKDAY.search(text)),
+        clauses=tuple(_with_nouns(clause, _STEM) for clause in dict.fromkeys((whole, *cues.clauses(whole)))),
+    )
+
+
 def _leaves_demanded(new: Statement, old: Statement) -> bool:
     """Whether words that could take something back allow what is demanded, or ask for it once more: ``you can run the
     tests now`` says nothing against running them always. What says something else puts it in the place of the demand.
     """
-    if any(pattern.search(new.text) for pattern in (_FORGET, cues.SWAPPING, cues.PROHIBITS, cues.BAN)):
+    manner = _manner_of(new.text)
+    if manner.swaps and old.shape == NAMED:
+        return new.shape != NAMED and not manner.forgets
+    if manner.forgets or manner.swaps or manner.denies or manner.is_of_rules:
         return False
     exact, told = ({*_FIGURE.findall(one.text), *one.things.names} for one in (new, old))
     if not exact <= told:
         return False
     before = _with_nouns(old.text, _STEM)
-    clauses = [_with_nouns(clause, _STEM) for clause in (new.text, *cues.clauses(new.text))]
-    if not cues.ALLOWING.search(new.text):
-        return bool(_INSISTS.match(new.text)) and not _own(before, clauses[0])
-    return not _COMPARES.search(new.text) and any(said and not _own(said, before) for said in clauses)
+    if manner.leaves_all_else and _EXCLUSIVE.search(old.text):
+        return False
+    if not manner.allows:
+        return manner.insists and not _own(before, manner.clauses[0])
+    if manner.compares:
+        return False
+    if any(said and not _own(said, before) for said in manner.clauses):
+        return True
+    # It may be done with what is demanded of it: "you can write the report now".
+    verb = _VERB.search(new.text)
+    done = _with_nouns(verb[1] or verb[2], _STEM) if verb else frozenset()
+    return bool(done) and not (manner.leaves_all_else or _own(manner.clauses[0] - done, before))
 
 
 def _leaves_forbidden(new: Statement, old: Statement) -> bool:
     """Whether words that take something back allow something else than what is forbidden: the test database may be
     deleted, or is to be deleted instead, and the production database may still not.
     """
-    if cues.CORRECTING.search(new.text):
+    manner = _manner_of(new.text)
+    if manner.corrects:
         return False
     before = _with_nouns(old.text, _STEM)
-    if cues.SWAPPING.search(new.text):  # in its place is done what was forbidden, or something else
+    if manner.swaps:  # in its place is done what was forbidden, or something else
         return bool(_own(before, _with_nouns(cues.put_in_place(new.text), _STEM)))
-    is_of_rules, forgets = (bool(pattern.search(new.text)) for pattern in (cues.BAN, _FORGET))
-    if not (is_of_rules or forgets or _names_as_much(new.text, old)):
+    if (
+        not manner.forgets
+        and (acts := set(_ACTS.findall(old.text.lower())))
+        and acts.isdisjoint(_ACTS.findall(new.text.lower()))
+    ):
         return True
-    least = 1 if is_of_rules and forgets else min(2, len(before))
-    clauses = [_with_nouns(clause, _STEM) - _RULE for clause in (new.text, *cues.clauses(new.text))]
+    if not (manner.is_of_rules or manner.forgets or _names_as_much(new.text, old)):
+        return True
+    least = 1 if manner.is_of_rules and manner.forgets else min(2, len(before))
+    # What is forbidden without something may be allowed without it.
+    parts = _whole_clauses(new.text) if _WITHOUT.search(old.text) else manner.clauses
     return not any(
-        len(said) - len(extra := _own(said, before)) >= least and not (extra and _own(before, said)) for said in clauses
+        len(said) - len(extra := _own(said, before)) >= least and not (extra and _own(before, said))
+        for said in (part - _RULE for part in parts)
     )
+
+
+@lru_cache(maxsize=1_024)
+def _whole_clauses(text: str) -> tuple[frozenset[str], ...]:
+    return tuple(_with_nouns(clause, _STEM) for clause in (text, *cues.clauses(text)))
 
 
 def _names_as_much(text: str, old: Statement) -> bool:
@@ -436,7 +637,7 @@ def _names_as_much(text: str, old: Statement) -> bool:
     now = text.lower()
     named = [name.lower() for name in old.things.known]
     return (not named or any(name in now for name in named)) and bool(
-        _WEEKDAY.search(now) or not _WEEKDAY.search(old.text)
+        _manner_of(text).has_day or not _WEEKDAY.search(old.text)
     )
 
 
@@ -446,12 +647,50 @@ def _own(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     """
     common = [word for word in words & others if _IS_CJK.match(word)]
     first, last = {word[0] for word in common}, {word[-1] for word in common}
-    forms = set(map(_form, others))
+    forms = _forms(others)
     return frozenset(
         word
         for word in words - others
         if not (word[0] in last or word[-1] in first if _IS_CJK.match(word) else _form(word) in forms)
     )
+
+
+def _is_permitted(permits: frozenset[str], bans: frozenset[str]) -> bool:
+    """Whether what is permitted, in signs, is what a rule forbids but for pairs that are endings."""
+    if permits.isdisjoint(bans) or not all(map(_IS_CJK.match, permits ^ bans)):
+        return False
+    return not (_own(permits, bans) or _own(bans, permits))
+
+
+def _banned(text: str) -> frozenset[str]:
+    return frozenset() if _FORGET.search(text) else _content(cues.PROHIBITS.sub(" ", _STRESSED.sub("", text)))
+
+
+def _permitted(text: str) -> frozenset[str]:
+    """All that a text says that allows something, without words for that; nothing where it denies or asks."""
+    if cues.PROHIBITS.search(text) or _ASKS_IF.search(text):
+        return frozenset()
+    return _content(text)
+
+
+def _content(text: str) -> frozenset[str]:
+    """The roots of all words and names of a text that say something, figures too."""
+    text = _MODAL.sub(" ", _GO_AHEAD.sub(" ", text.lower()))
+    said = (_root(word) for word in _OF_LETTERS.findall(text) if word not in _SAYS_NOTHING)
+    return frozenset(said) | {word for word in _plain(text) if _IS_CJK.match(word)}
+
+
+def _root(word: str) -> str:
+    """A word without the ending of a verb or of more than one: ``borres`` and ``borrar``."""
+    if word[:_STEM] in _ALTERS:
+        return "touch"
+    bare = _DOUBLED.sub(r"\1", word).removesuffix("ing")
+    return _ENDING.sub("", bare.removesuffix("s") if len(bare) > 3 else bare)
+
+
+@lru_cache(maxsize=4_096)
+def _forms(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_form, words))
 
 
 def _form(word: str) -> str:
@@ -495,5 +734,5 @@ def _plain(text: str) -> frozenset[str]:
         text = text.replace(name, " ")
     words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
     words = (_ARTICLE.sub("", word) for word in words if word not in _EMPTY)
-    stems = (_DOUBLED.sub(r"\1", word).removesuffix("ing")[:_STEM] for word in words)
+    stems = (_MANY.sub("", _DOUBLED.sub(r"\1", word).removesuffix("ing")[:_STEM]) for word in words)
     return frozenset("touch" if stem in _ALTERS else stem for stem in stems)

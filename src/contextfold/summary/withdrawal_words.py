@@ -6,9 +6,14 @@ What belongs here: regular expressions over one sentence, by language. What does
 
 from __future__ import annotations
 
-from contextfold.summary.rule_words import ASKS_WHY, BEGINS, NOT, Phrases
+from contextfold.summary.rule_words import ASKS_WHY, BEGINS, NOT, Phrases, first
+
+_FROM_NOW = r"(?:from (?:now|here) on|going forward|any ?more|in (?:the )?future)"
+SKIPS = rf"\b(?:{_FROM_NOW},? (?:please )?skip ([^,.;!?]{{1,40}})|skip ([^,.;!?]{{1,40}}?),? {_FROM_NOW})\b"
+"""Something is to be left out from now on."""
 
 _ENDS_ENGLISH = (
+    rf"{SKIPS}|"
     rf"no longer (?:needed|necessary|required)|(?:do(?:es)?|is|are){NOT} (?:needed|necessary|required)"
     rf"|you (?:no longer (?:have|need) to|do{NOT} (?:have|need) to)"
     rf"|{BEGINS}stop (\w+ing)|(?:can|may) (?:now )?stop (\w+ing)|(?<!\bthere is )(?<!\bthere['’]s )(?<!\bsee )"
@@ -78,7 +83,7 @@ LIFTS = (
         "instead forget never nevermind scrap scratch this that which make "
         "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
-        "timeout port budget limit cap maximum threshold",
+        "timeout port budget limit cap maximum threshold skip in going any",
     ),
     Phrases(
         rf"\b(?:{_ENDS_GERMAN}"
@@ -198,3 +203,32 @@ PASSED_OVER = Phrases(
     r"|in plaats van|вместо|zamiast)\b[^,.;:!?]*"
 )
 """What something else is put in the place of, where words say so: ``instead of main``."""
+
+PERMITS = (
+    Phrases(
+        rf"{first('please', 'and', 'but', 'so', 'ok', 'okay', 'yes', 'yeah', 'now')}\b(?:feel free to|go ahead and)\b"
+        r"|\b(?:(?:you|u)(?:['’]re| are)? (?:can|may|allowed to|free to)|(?:it['’]?s|is|are)"
+        r" (?:now |totally |perfectly )?(?:fine|ok|okay|allowed|permitted|welcome))\b",
+        "you feel go it its is are",
+    ),
+    Phrases(
+        r"\b(?:(?:du|ihr|man|sie) (?:darfst|dürft|darf|dürfen|kannst|könnt|kann|können)|(?:ist|sind|geht) (?:jetzt |nun"
+        r" |wieder )?(?:ok|okay|erlaubt|gestattet|in ordnung))\b",
+        "du ihr man sie ist sind geht",
+    ),
+    Phrases(
+        r"\b(?:(?:tu peux|vous pouvez|on peut)|(?:est|sont) (?:ok|permise?s?|autorisée?s?)"
+        r"|puedes?|pueden|se puede|están? (?:bien|permitid[oa]s?)|puoi|potete|si può|va(?:nno)? bene|podes?|podem)\b",
+        "tu vous on est sont puede pueden se está están puoi potete si va vanno pode podem",
+    ),
+    Phrases(
+        r"\b(?:можешь|можно|możesz|można|wolno|(?:je|jij) (?:mag|kunt|kan))\b", "можешь можно możesz można wolno je jij"
+    ),
+    Phrases(
+        r"可以|允许|[てで]も?(?:いい|良い|よい|ok|大丈夫|構いません|かまいません)|도 ?(?:돼요?|됩니다|된다|괜찮)"
+        r"|सकत[ेाी]|يمكنك|مسموح"
+    ),
+)
+"""Something may be done, in fewer words than those that take something back: a text that says only this allows what is
+forbidden in the same words.
+"""
