@@ -347,6 +347,35 @@ def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> N
 
 
 @pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("answers in tables", "answer in bullet points"),
+        ("use metric units", "use imperial units"),
+        ("use single quotes", "use double quotes"),
+        ("use camel case", "use snake case"),
+        ("short answers please", "detailed answers please"),
+        ("all amounts in cents", "i want amounts in euros"),
+        ("deadline is friday", "Deadline moved to Monday"),
+        ("the deadline is may 5", "the deadline is may 9 now"),
+        ("the budget is 500 euros", "the budget is now 800 euros"),
+        ("das budget ist 500", "das budget beträgt jetzt 300"),
+        ("antworte in stichpunkten", "antworte in tabellen"),
+        ("le budget est de 500 euros", "le budget passe à 300 euros"),
+        ("el presupuesto es de 500", "sube el presupuesto a 800"),
+        ("o orçamento é de 500", "o orçamento passa para 800"),
+        ("il budget è di 500", "il budget sale a 800"),
+        ("预算是500元", "预算改成300元"),
+        ("截止日期是周五", "截止日期改到周一"),
+        ("予算は500円です", "予算は300円に変更して"),
+    ],
+)
+def test_of_two_manners_or_values_of_one_thing_the_later_one_holds(earlier: str, later: str) -> None:
+    """Both were told side by side."""
+    assert standing(earlier) == [earlier]
+    assert standing(earlier, later) == [later]
+
+
+@pytest.mark.parametrize(
     ("rule", "later"),
     [
         ("The timeout must be 10 seconds.", "actually make that 30 seconds"),

@@ -26,7 +26,7 @@ ENGLISH = Phrases(
             rf"|(?:answer|reply|respond)(?: \w+)? (?:briefly|concisely|tersely){ENDS}"
             rf"|be (?:(?:very|more) )?(?:brief|concise|terse|succinct)(?:,? (?:please|pls|plz))?{ENDS}"
             rf"|(?:call|address) me (?:as )?{_NAME}"
-            rf"|use (?:(?:metric|imperial|si) units|tabs|(?:single|double) quotes|type hints|snake[_ ]case"
+            rf"|use (?:(?:metric|imperial|si) units|tabs|spaces|(?:single|double) quotes|type hints|snake[_ ]case"
             rf"|camel ?case){ENDS}"
             rf"|(?:has|needs) to (?:run|work|support|fit|compile)\b|zero (?:new |extra |external )?(?:dependencies"
             rf"|deps){ENDS}"
@@ -35,6 +35,7 @@ ENGLISH = Phrases(
             rf"|below) "
             rf"[$€£]?(?=\d)|target (?:python|node|java|es|ios|android|go|php|ruby) ?v?(?=\d))"
             rf"|\bwe (?:only )?use (?!(?:it|this|that|them)\b)[\w.+-]{{1,30}}(?: here{ENDS}|,? (?:not|never) \w)"
+            rf"|(?<!\w )bullet ?points,? (?:please|pls|only){ENDS}"
             rf"|(?<=\d )(?:(?:characters|chars|columns|lines|words|tokens|seconds|minutes|files|pages|items|retries) )?"
             rf"max(?:imum)?{ENDS}"
             r"|\bi (?:can(?:not|['’]?t)|do(?: not|n['’]?t)) eat (?:meat|fish|pork|beef|dairy|gluten|nuts|eggs|seafood"
@@ -43,7 +44,7 @@ ENGLISH = Phrases(
     ),
     "i short brief concise all answers replies responses answer reply respond write be call address use "
     "has needs zero max maximum no nothing target we characters columns lines words tokens seconds minutes files pages "
-    "items retries",
+    "items retries bullet",
 )
 """How to answer and what to call the user, in few words: what a task of its own would not say."""
 OTHERS = Phrases(
@@ -109,3 +110,50 @@ NAMING = Phrases(
 """What to call the user: of two of these the later one holds."""
 
 MANNERS = (ENGLISH, OTHERS, ASIAN)
+
+KINDS = (
+    (
+        "the form of answers",
+        r"(?:in|as|als|mit|with|using|en|con|em|com) (?:(?:bullet ?points?|bullets|tables?|prose|plain text"
+        r"|stichpunkten?|tabellen?|fließtext|tableaux|puces|tablas?|viñetas|tabelle|elenchi|tabelas?)\b)"
+        r"|bullet ?points",
+    ),
+    ("units", r"(?:metric|imperial|si)(?: (?:units|system))?|(?:metrische|imperiale) einheiten"),
+    (
+        "quotes",
+        r"(?:single|double)[ -]quotes|(?:einfache|doppelte) anführungszeichen|guillemets (?:simples|doubles)"
+        r"|comillas (?:simples|dobles)|virgolette (?:singole|doppie)|aspas (?:simples|duplas)",
+    ),
+    (
+        "indentation",
+        r"(?:(?:\d|two|four)[ -])?(?:tabs|spaces|leerzeichen|tabulatoren|espacios|tabuladores|espaces|tabulations"
+        r"|spazi|tabulazioni|espaços|tabulações)(?: for indent(?:ation|ing))?",
+    ),
+    ("the case of names", r"(?:snake|camel|kebab|pascal)[ _-]?case"),
+    (
+        "the length of answers",
+        r"(?:short|brief|concise|long|detailed|verbose)(?:er)? (?:answers|replies|responses)|be (?:brief|concise|terse"
+        r"|detailed|verbose)|(?:kurze|knappe|lange|ausführliche) antworten|réponses (?:courtes|brèves|longues"
+        r"|détaillées)"
+        r"|respuestas (?:cortas|breves|largas|detalladas)|risposte (?:brevi|lunghe|dettagliate)|respostas (?:curtas"
+        r"|longas|detalhadas)",
+    ),
+    (
+        "",
+        r"(amounts|prices|costs|times|timestamps|dates|beträge|preise|zeiten|montants|prix|importes|precios|importi"
+        r"|prezzi|valores|preços) (?:are |always |immer |bitte ){0,2}(?:in|en|em) (?!(?:the|a|an|this|that|my|our|der"
+        r"|die|das|den|dem|le|la|el|il|o)\b)\w{1,20}",
+    ),
+)
+"""What there is one manner of at a time, and how each is named; of two the later one holds."""
+
+FILLERS = (
+    "please pls plz ok okay now instead actually always only just use write answer answers reply replies respond "
+    "responses all from on again everywhere i want need would like rather prefer d you to your make let s lets "
+    "switch change go back to "
+    "bitte immer jetzt ab nur stattdessen lieber doch nimm nutze nutzen verwende verwenden benutze benutzen antworte "
+    "antworten alle svp stp utilise utilisez mets réponds répondez réponses plutôt toujours maintenant des les tous "
+    "usa usar responde respuestas siempre ahora mejor por favor todos los las de la el en "
+    "rispondi ora invece sempre risposte agora responda respostas"
+)
+"""Words around them that say nothing else."""

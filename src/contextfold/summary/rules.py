@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from contextfold import identifiers
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.manner_words import NAMING
+from contextfold.summary.manner_words import FILLERS, KINDS, NAMING
 from contextfold.summary.rule_words import DAYS, NOW
 from contextfold.summary.standing_words import REPLIES
-from contextfold.summary.withdrawal_words import SKIPS
+from contextfold.summary.withdrawal_words import AMOUNT, ASIAN_VALUES, SETS, SETTING, SKIPS
 
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
@@ -33,6 +33,9 @@ LEAST_SAID = 3
 
 SAME = 0.7
 """Share of their plain words that two statements have in common that say the same about something else."""
+
+SHORT = 80
+"""Characters of what says only how something is to be done, or what it is limited to."""
 
 NAMED = "# as the user's name"
 """The shape of what to call the user."""
@@ -104,7 +107,25 @@ _COMPARES = re.compile(
 )
 _REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
 _NAMING = re.compile(NAMING.pattern, re.IGNORECASE)
+_MANNERS = tuple((name, re.compile(rf"\b(?:{pattern})(?!\w)")) for name, pattern in KINDS)
+_SOME_MANNER = re.compile(rf"\b(?:{'|'.join(pattern for _, pattern in KINDS)})(?!\w)", re.IGNORECASE)
+_FILLERS = frozenset(FILLERS.split())
+_NOT_SO = re.compile(r"(?:,? not|,? nicht| statt) \w{1,30}$")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_SETTING = frozenset(SETTING.split())
+_SETS = re.compile(SETS)
+_HAS_VALUE = re.compile(r"\d|[曜周]")
+_AMOUNT = re.compile(AMOUNT)
+_VALUE_ASIAN = re.compile(ASIAN_VALUES)
+_LINE = re.compile(
+    r"(?:(?:set|make|keep|change|raise|the|our|max(?:imum)?) ){0,3}line (?:length|width)(?: limit)?(?: (?:is|to|of|at"
+    r"|must be|should be))? #(?: (?:characters|chars|columns|cols))?(?: max(?:imum)?| instead| please)?"
+)
+_SIGNS = re.compile(
+    r"(?:(?:max(?:imum)?|at most|up to) )?(?:of )?# (?:characters|chars|columns|cols)(?: max(?:imum)?)?(?: per line)?"
+)
+_OF_A_LINE = re.compile(r"(?<!\d)(?:[6-9]\d|1[0-6]\d)(?!\d)")
+"""Characters that a line may have: 72, 80, 100, 120. An answer or a page has more."""
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _STEM = 6
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
@@ -270,9 +291,11 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         withdraws = cues.withdraws(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         permits = frozenset() if asks or not cues.PERMISSION.search(text, heads) else _permitted(text)
-        if is_rule or withdraws or permits:
+        # What only gives another value is no rule by itself, and takes the place of one about the same.
+        shape = "" if asks else _manner(text) or _value(text, is_rule=is_rule)
+        if is_rule or withdraws or permits or shape:
             forbids = bool(cues.PROHIBITS.search(text))
-            shape = "" if forbids or not is_rule else _shape(text)
+            shape = shape or ("" if forbids or not is_rule else _shape(text))
             ends = _plain(cues.ended(text)) - _MORE if withdraws else frozenset()
             bans = _banned(text) if forbids and is_rule else frozenset()
             yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape, ends, permits, bans)
@@ -283,12 +306,53 @@ def _shape(text: str) -> str:
         return "# as the language of answers"
     if _NAMING.search(text) and not _with_nouns(_NAMING.sub(" ", text), _STEM):
         return NAMED
-    shape = _BY_NOW.sub("", _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。"))
+    shape = _figureless(text)
     is_short = any(len(word) == 2 and word not in _SAYS_NOTHING for word in _LETTERS.findall(shape))  # in the US
     said = _plain(text) - {"make"} if shape.count("#") == 1 and not is_short else frozenset()
     if len(said) == 1 and not (_COMPARES.search(bare := min(said)) or bare.startswith("max")):  # that is no thing
         return f"# of {min(said)}"
     return shape if "#" in shape else ""
+
+
+def _figureless(text: str) -> str:
+    return _BY_NOW.sub("", _with_now(text))
+
+
+def _with_now(text: str) -> str:
+    return _WHEN.sub("#", _ALONE.sub("#", text.lower())).rstrip(" .!。")
+
+
+def _manner(text: str) -> str:
+    """Of a short text that says only which of several manners to do something in, what that is: ``use tabs``."""
+    if len(text) > SHORT or not _SOME_MANNER.search(text):
+        return ""
+    core = _NOT_SO.sub(" ", cues.put_in_place(text.lower()))
+    for name, pattern in _MANNERS:
+        if found := pattern.search(core):
+            rest = _LETTERS.findall(pattern.sub(" ", core))
+            is_said = len(_LETTERS.findall(core)) > 1 and _FILLERS.issuperset(rest)
+            return f"# as {name or found[1]}" if is_said else ""
+    return ""
+
+
+def _value(text: str, *, is_rule: bool) -> str:
+    """Of a short text that says only what a single thing is limited or set to, that thing; of what is no rule only if
+    it says that this changes: ``let's raise the budget to 800``.
+    """
+    if len(text) > SHORT or not (_HAS_VALUE.search(text) or _WHEN.search(text)):
+        return ""
+    if not text.isascii() and (found := _VALUE_ASIAN.fullmatch(text)):
+        return f"# of {found[1] or found[2] or found[3]}"
+    shape = _figureless(text)
+    if shape.count("#") != 1 or not (is_rule or _SETS.search(_with_now(text))):
+        return ""
+    if _LINE.fullmatch(shape) or (_SIGNS.fullmatch(shape) and _OF_A_LINE.search(text)):
+        return "# of line length"
+    things = [word for word in _LETTERS.findall(_AMOUNT.sub(" ", shape)) if word not in _SETTING]
+    most = [word for word in things if word.startswith("max")]
+    stems = _plain(" ".join(word for word in things if word not in most))
+    is_one = len(stems) == 1 and len(things) == 1 + len(most[:1])
+    return f"# of {'max ' if most else ''}{min(stems)}" if is_one else ""
 
 
 def is_question(text: str) -> bool:
@@ -460,7 +524,7 @@ def _says_else(one: Statement, before: Sequence[str]) -> bool:
     """Whether words that take rules back put something in their place, or name something that these do not: ``use
     spaces instead`` holds from then on, while ``forget the port`` leaves nothing.
     """
-    if cues.SWAPPING.search(one.text):
+    if one.shape or cues.SWAPPING.search(one.text):
         return True
     return not _exact(one.text).issubset(name for rule in before for name in _exact(rule))
 

@@ -1,7 +1,7 @@
 """How rules are taken back in each language that is spoken here: withdrawn, ended, or replaced.
 
-What belongs here: regular expressions over one sentence, by language. What does not: how rules are worded
-(``rule_words``), and which rule a sentence takes back (``rules``).
+What belongs here: regular expressions over one sentence, by language, also of what has another value from now on. What
+does not: how rules are worded (``rule_words``), and which rule a sentence takes back (``rules``).
 """
 
 from __future__ import annotations
@@ -232,3 +232,42 @@ PERMITS = (
 """Something may be done, in fewer words than those that take something back: a text that says only this allows what is
 forbidden in the same words.
 """
+
+AMOUNT = (
+    r"[€$£]?#(?: ?(?:%|[€$£]|k|percent|prozent|seconds?|secs?|s|ms|minutes?|mins?|hours?|days?|weeks?|eur|euros?|usd"
+    r"|dollars?|gbp|pounds?|chf|characters?|chars?|columns?|words?|tokens?|sekunden?|minuten?|stunden?|tage?n?|wochen?"
+    r"|zeichen|wörter|secondes?|heures?|jours?|mots|segundos?|minutos?|horas?|días?|palabras|secondi|minuti|giorni"
+    r"|ore|parole|dias|palavras|seconden|minuten|dagen|uur))?(?!\w)"
+)
+"""A figure or a day, and what it is counted in."""
+
+SETS = (
+    r"(?:\b(?:to|at|auf|bei|à|au|a|al|para|naar|op)|\b(?:is|are|ist|sind|est|es|é|è|zijn) (?:now|jetzt|nun|maintenant"
+    r"|désormais|ahora|agora|ora|adesso|nu)|\b(?:ahora|agora|ora|adesso) (?:es|é|è)(?: d[ei])?|\bbeträgt (?:jetzt|nun))"
+    rf" {AMOUNT}(?:,? (?:now|please|pls|instead|jetzt|bitte|ahora|agora|ora))?\Z"
+    rf"|\b(?:is|are|ist|est|es) {AMOUNT} (?:now|jetzt|maintenant|ahora)\Z"
+)
+"""Something is set to a value, and nothing else is said behind it."""
+
+SETTING = (
+    "the a our my is are be must should has have been now to at of for let lets s us we please pls ok okay then "
+    "actually instead from on raise raised set change changed increase increased lower lowered reduce reduced extend "
+    "extended move moved push pushed shift shifted bump bumped update updated up down back make made it that "
+    "das der die den ist sind beträgt liegt bei auf jetzt nun ab bitte erhöhe erhöhen senke senken setze setzen ändere "
+    "ändern verschiebe verschieben verschoben verlängert erhöht gesenkt geändert wir "
+    "le la les l est sont de d à au passe passé passons désormais maintenant "
+    "el los es son ahora pasa sube baja cambia cambió mueve movió al para o os é são agora passa muda mudou "
+    "il lo è sono ora adesso di sale nu naar op het"
+)
+"""Words that say nothing of what is set."""
+
+_CHANGED = r"(?:改成|改为|改到|换成|调到|调整[到为]|提高到|增加到|降到|降低到|推迟到|提前到)"
+ASIAN_VALUES = (
+    r"(?:请|把|将|那|现在){0,2}(预算|上限|限额|期限|截止(?:日期|时间)?|端口|超时(?:时间)?)(?:现在|就)?"
+    rf"(?:是|为|：|:|{_CHANGED})(?=[^，,。；;]{{0,8}}[\d一二三四五六日天])[^，,。；;\d]{{0,6}}[\d.:]*[^，,。；;\d]{{0,4}}[。！!]?"
+    r"|(予算|上限|期限|締め?切り?|ポート|タイムアウト)(?:は|を|：)(?=[^、。,]{0,8}(?:\d|曜))[^、。,\d]{0,6}[\d.:]*"
+    r"(?:円|ユーロ|ドル|秒|分|日|月|番|曜日?){0,2}(?:です|まで|まで(?:です)|に(?:変更|して|します)[^、。,]{0,8})?[。！!]?"
+    r"|(예산|한도|기한|마감)(?:은|는|을|를)? (?:이제 )?\d[\d.,]*[^\s\d,.]{0,4}(?:입니다|이에요|예요"
+    r"|로 (?:변경|바꿔)[^,.]{0,8})?[.!]?"
+)
+"""The whole of a text that says only this, with its figures."""
