@@ -73,6 +73,26 @@ def test_rules_that_say_the_same_of_other_things_are_compared_once(monkeypatch: 
     assert len(compared) < 2 * len(said)
 
 
+def test_rules_that_share_a_word_with_what_is_said_later_are_not_all_held_against_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """*Touch* stands in each of two hundred, and each permission was held against all of them with its patterns."""
+    compared: list[str] = []
+    plain = rules._is_meant
+
+    def counted(new: rules.Statement, words: frozenset[str]) -> bool:
+        compared.append(new.text)
+        return plain(new, words)
+
+    monkeypatch.setattr(rules, "_is_meant", counted)
+    letters = "bcdfghklmn"
+    said = [f"never touch the {a}o{b}a{a}u of the {b}e{a}i{b}" for a in letters for b in letters]
+    lifted = [text.replace("never", "you can") + " now" for text in said]
+    assert standing(*said) == said
+    assert standing(*said, *lifted) == []
+    assert len(compared) < 3 * len(said)
+
+
 def test_what_statements_name_is_looked_for_where_their_words_tell_them_not_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

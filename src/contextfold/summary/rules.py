@@ -28,6 +28,9 @@ from contextfold.summary.withdrawal_words import AMOUNT, ASIAN_VALUES, SETS, SET
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
 
+FEW = 2
+"""Words of a rule that one of them is enough to take back: ``forget the budget``."""
+
 LEAST_SAID = 3
 """Plain words that two statements must have in common, and no others, to be about the same thing."""
 
@@ -467,19 +470,20 @@ class _Standing:
         """The words of rules that a statement is about: once for all that say the same of different things."""
         if not (one.is_rule or one.withdraws):
             return []
-        common: dict[frozenset[str], int] = {}
-        for words in (words for word in one.words for words in self._with_word.get(word, ())):
-            common[words] = common.get(words, 0) + 1
-        few = 2 if one.withdraws else 0  # a single word tells enough of a rule of few
-        return [words for words, n in common.items() if (n > 1 or len(words) <= few) and _is_meant(one, words)]
+        *rare, most = sorted((self._with_word.get(word, {}) for word in one.words or ("",)), key=len)
+        # Those that share two words share one of the rarer ones; a single word tells enough of a rule of few.
+        sharing = {words for some in rare for words in some}
+        if one.withdraws:
+            sharing.update(words for words in most if len(words) <= FEW)
+        return [words for words in sharing if _is_meant(one, words)]
 
     def _named_by(self, one: Statement) -> Iterator[int]:
         size = _STEM - 2 if _POLISH.search(one.text) else _STEM
-        named = replace(one, words=_with_nouns(one.text, size))
+        named = replace(one, words=_named(one, size))
         for n, (_, rule) in self.all.items():
-            words = _with_nouns(rule.text, size)
+            words = _named(rule, size)
             common = len(named.words & words)
-            if common and (common > 1 or len(words) <= 2) and _is_meant(named, words):
+            if common and (common > 1 or len(words) <= FEW) and _is_meant(named, words):
                 yield n
 
     def _permitted_by(self, permits: frozenset[str]) -> Iterator[int]:
@@ -495,6 +499,14 @@ def _is_said_beside(new: Statement, old: Statement, statements: Sequence[Stateme
     if new.withdraws or new.words == old.words or (new.shape and new.shape == old.shape):
         return False
     return any(one is old for one in statements)
+
+
+def _named(one: Statement, size: int = _STEM) -> frozenset[str]:
+    """The words of a statement with its nouns: without a capital but at its beginning it has none."""
+    text = one.text
+    if size == _STEM and text[1:] == text[1:].lower() and text.partition(" ")[0].lower() in _EMPTY:
+        return one.words
+    return _with_nouns(text, size)
 
 
 @lru_cache(maxsize=4_096)
@@ -615,6 +627,7 @@ class Manner(NamedTuple):
     leaves_all_else: bool
     """It allows anything, or something in a way that it names: what is demanded may be meant."""
     has_day: bool
+    lower: str
     clauses: tuple[frozenset[str], ...]
     """Its words and those of its parts, with nouns, without what it only says that something goes without."""
 
@@ -633,7 +646,32 @@ def _manner_of(text: str) -> Manner:
         insists=bool(_INSISTS.match(text)),
         leaves_all_else=bool(_ANY.search(text)),
         has_day=bool(_WEEKDAY.search(text)),
+        lower=text.lower(),
         clauses=tuple(_with_nouns(clause, _STEM) for clause in dict.fromkeys((whole, *cues.clauses(whole)))),
+    )
+
+
+class Confines(NamedTuple):
+    """What a rule is confined to, looked up once for all that is said later."""
+
+    acts: frozenset[str]
+    goes_without: bool
+    has_day: bool
+    names: tuple[str, ...]
+
+    def are_named_by(self, manner: Manner) -> bool:
+        """Whether a text names something that the rule names, and a day if that does, where it names any."""
+        is_named = not self.names or any(name in manner.lower for name in self.names)
+        return is_named and (manner.has_day or not self.has_day)
+
+
+@lru_cache(maxsize=1_024)
+def _bounds_of(text: str) -> Confines:
+    return Confines(
+        acts=frozenset(_ACTS.findall(text.lower())),
+        goes_without=bool(_WITHOUT.search(text)),
+        has_day=bool(_WEEKDAY.search(text)),
+        names=tuple(name.lower() for name in _things(text).known),
     )
 
 
@@ -649,7 +687,7 @@ def _leaves_demanded(new: Statement, old: Statement) -> bool:
     exact, told = ({*_FIGURE.findall(one.text), *one.things.names} for one in (new, old))
     if not exact <= told:
         return False
-    before = _with_nouns(old.text, _STEM)
+    before = _named(old)
     if manner.leaves_all_else and _EXCLUSIVE.search(old.text):
         return False
     if not manner.allows:
@@ -671,20 +709,17 @@ def _leaves_forbidden(new: Statement, old: Statement) -> bool:
     manner = _manner_of(new.text)
     if manner.corrects:
         return False
-    before = _with_nouns(old.text, _STEM)
+    before = _named(old)
     if manner.swaps:  # in its place is done what was forbidden, or something else
         return bool(_own(before, _with_nouns(cues.put_in_place(new.text), _STEM)))
-    if (
-        not manner.forgets
-        and (acts := set(_ACTS.findall(old.text.lower())))
-        and acts.isdisjoint(_ACTS.findall(new.text.lower()))
-    ):
+    bounds = _bounds_of(old.text)
+    if bounds.acts and not manner.forgets and bounds.acts.isdisjoint(_ACTS.findall(manner.lower)):
         return True
-    if not (manner.is_of_rules or manner.forgets or _names_as_much(new.text, old)):
+    if not (manner.is_of_rules or manner.forgets or bounds.are_named_by(manner)):
         return True
     least = 1 if manner.is_of_rules and manner.forgets else min(2, len(before))
     # What is forbidden without something may be allowed without it.
-    parts = _whole_clauses(new.text) if _WITHOUT.search(old.text) else manner.clauses
+    parts = _whole_clauses(new.text) if bounds.goes_without else manner.clauses
     return not any(
         len(said) - len(extra := _own(said, before)) >= least and not (extra and _own(before, said))
         for said in (part - _RULE for part in parts)
@@ -696,25 +731,21 @@ def _whole_clauses(text: str) -> tuple[frozenset[str], ...]:
     return tuple(_with_nouns(clause, _STEM) for clause in (text, *cues.clauses(text)))
 
 
-def _names_as_much(text: str, old: Statement) -> bool:
-    """Whether a text names something that a rule names, and a day if that does, where it names any."""
-    now = text.lower()
-    named = [name.lower() for name in old.things.known]
-    return (not named or any(name in now for name in named)) and bool(
-        _manner_of(text).has_day or not _WEEKDAY.search(old.text)
-    )
-
-
 def _own(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     """What is not among the others, in whatever form of a word. Of signs no pair that only leads from or to one that is
     among them.
     """
+    rest = words - others
+    if not rest:
+        return rest
+    forms = _forms(others)
+    if max(rest) < "\u3040":  # no signs
+        return frozenset(word for word in rest if _form(word) not in forms)
     common = [word for word in words & others if _IS_CJK.match(word)]
     first, last = {word[0] for word in common}, {word[-1] for word in common}
-    forms = _forms(others)
     return frozenset(
         word
-        for word in words - others
+        for word in rest
         if not (word[0] in last or word[-1] in first if _IS_CJK.match(word) else _form(word) in forms)
     )
 
