@@ -9,10 +9,11 @@ from tests.summary.said import BOTH, DEMANDED, DONE_ONCE, LIFTED, REPLACED, RULE
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
-from contextfold.summary import extractive, message, rules
+from contextfold.summary import extractive, message, rules, statements
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.extractive_facts import Note, rules_taken_back, sentences
-from contextfold.summary.rules import MOST, in_force, statements_of, taken_back
+from contextfold.summary.rules import MOST, in_force, taken_back
+from contextfold.summary.statements import Statement, statements_of
 
 
 def standing(*said: str) -> list[str]:
@@ -63,7 +64,7 @@ def test_rules_that_say_the_same_of_other_things_are_compared_once(monkeypatch: 
     compared: list[str] = []
     plain = rules._is_meant
 
-    def counted(new: rules.Statement, words: frozenset[str]) -> bool:
+    def counted(new: Statement, words: frozenset[str]) -> bool:
         compared.append(new.text)
         return plain(new, words)
 
@@ -80,7 +81,7 @@ def test_rules_that_share_a_word_with_what_is_said_later_are_not_all_held_agains
     compared: list[str] = []
     plain = rules._is_meant
 
-    def counted(new: rules.Statement, words: frozenset[str]) -> bool:
+    def counted(new: Statement, words: frozenset[str]) -> bool:
         compared.append(new.text)
         return plain(new, words)
 
@@ -98,13 +99,14 @@ def test_what_statements_name_is_looked_for_where_their_words_tell_them_not_apar
 ) -> None:
     """Each of thousands that no later one is about was read for names."""
     looked: list[str] = []
-    things = rules._things
+    things = statements.things_of
 
-    def counted(text: str) -> rules.Things:
+    def counted(text: str) -> statements.Things:
         looked.append(text)
         return things(text)
 
-    monkeypatch.setattr(rules, "_things", counted)
+    for module in (statements, rules):
+        monkeypatch.setattr(module, "things_of", counted)
     letters = "abcdefghijklmnop"
     said = [f"Never {a}{b}{a}{b} the {b}{b}{a}{a} of Lin{a}{b}." for a in letters for b in letters]
     found = [tuple(statements_of([text])) for text in said]

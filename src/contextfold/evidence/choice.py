@@ -45,7 +45,8 @@ from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative
 from contextfold.summary.extractive_facts import sentences
-from contextfold.summary.rules import said_of, statements_of
+from contextfold.summary.rules import said_of
+from contextfold.summary.statements import statements_of
 
 # Between 0.08 and 0.15 replays show no difference worth a decision.
 FADING = 0.15

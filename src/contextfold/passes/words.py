@@ -15,7 +15,7 @@ from contextfold.passes import joined
 from contextfold.passes.question import Question
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary import rules
+from contextfold.summary import rules, statements
 
 RECENT_USER = "recent user message"
 """Why such a message stays, as the ledger tells it."""
@@ -147,5 +147,5 @@ def _worth(messages: Sequence[Message], index: int) -> int:
     if cues.STRICT.search(text):
         return 2
     before = messages[index - 1] if index else None
-    is_answer = before is not None and before.role == "assistant" and rules.is_question(before.text)
+    is_answer = before is not None and before.role == "assistant" and statements.is_question(before.text)
     return int(is_answer or bool(cues.CORRECTION.search(text)))

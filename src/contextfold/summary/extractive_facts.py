@@ -18,7 +18,8 @@ from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.quoting import uncolored
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.hosted import acted, answered
-from contextfold.summary.rules import WHOLE, Fallen, Statement, in_force, is_question, statements_of, taken_back
+from contextfold.summary.rules import Fallen, in_force, taken_back
+from contextfold.summary.statements import WHOLE, Statement, is_question, statements_of
 
 Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
 
