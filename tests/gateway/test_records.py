@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from emulator import ProviderServer
@@ -95,6 +96,20 @@ def test_a_worker_that_died_keeps_others_from_preparing_no_longer_than_its_lease
     assert store.prepared(scope, "", chain, "three") == record
     assert store.prepared(scope, "", chain[:1], "") is False
     store.close()
+
+
+def test_of_two_workers_that_come_at_the_same_moment_one_prepares(url: str) -> None:
+    stores, together = [GatewayRecordStore(url) for _ in range(2)], Barrier(2)
+
+    def is_others(store: GatewayRecordStore, base: str) -> object:
+        together.wait(20)
+        return store.prepared(SCOPE, base, ["d" * 32], f"{id(store)}")
+
+    with ThreadPoolExecutor(2) as pool:
+        for base in "abcdefgh":
+            assert set(pool.map(is_others, stores, [base] * 2)) == {True, False}
+    for store in stores:
+        store.close()
 
 
 def test_windows_are_kept(url: str) -> None:

@@ -177,20 +177,25 @@ class GatewayRecordStore:
             found = connection.execute(query, {**place, "digests": list(digests[-CHUNK:])}).first()
             if found is not None and found[1] is not None:
                 return Compaction.from_json(found[1])
-            # One that has more left than it was given for is of before the clock was set back.
-            if found is not None and now < found[0] <= now + LEASE_SECONDS:
+            # One that has much more left than it was given for is of before the clock was set back.
+            latest = now + 2 * LEASE_SECONDS
+            if found is not None and now < found[0] <= latest:
                 return True
-            if owner:
-                values = {**place, "digest": digests[-1], "owner": owner, "until": now + LEASE_SECONDS}
-                connection.execute(
-                    text(
-                        "INSERT INTO gateway_prepared (scope, base, digest, owner, until) "
-                        "VALUES (:scope, :base, :digest, :owner, :until) ON CONFLICT (scope, base, digest) "
-                        "DO UPDATE SET owner = excluded.owner, until = excluded.until"
-                    ),
-                    values,
-                )
-            return False
+            if not owner:
+                return False
+            mine = {"digest": digests[-1], "owner": owner, "until": now + LEASE_SECONDS}
+            # Two that come at the same moment both found none: on PostgreSQL the second one writes behind the first.
+            taken = connection.execute(
+                text(
+                    "INSERT INTO gateway_prepared (scope, base, digest, owner, until) "
+                    "VALUES (:scope, :base, :digest, :owner, :until) ON CONFLICT (scope, base, digest) "
+                    "DO UPDATE SET owner = excluded.owner, until = excluded.until "
+                    "WHERE gateway_prepared.record IS NULL AND NOT (gateway_prepared.until > :now "
+                    "AND gateway_prepared.until <= :latest)"
+                ),
+                {**place, **mine, "now": now, "latest": latest},
+            )
+            return taken.rowcount == 0
 
     def renew(self, owner: str) -> None:
         """A worker is still at what it prepares."""
