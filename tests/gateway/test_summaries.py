@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import random
 import sqlite3
 import threading
 import time
@@ -17,11 +18,12 @@ from typing import Any
 import pytest
 from emulator import Answer, ProviderServer
 from tests.gateway.conftest import WINDOW, settings_for
-from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
+from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns, words
 
 from contextfold import Policy
 from contextfold.gateway.call import State
 from contextfold.gateway.passing import Passing, none_under_way
+from contextfold.gateway.records import GatewayRecordStore
 from contextfold.gateway.serve import InThread
 
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
@@ -242,6 +244,39 @@ def test_of_several_gateways_on_one_store_one_pays_for_a_summary(tmp_path: Path,
     assert sum(map(is_own, provider.requests)) == 1
     assert len({response.headers.get("x-contextfold-compaction") for response in responses} - {None}) == 1
     assert any(response.headers.get("x-contextfold-prepared") for response in responses)
+
+
+def test_what_was_thought_while_another_gateway_prepared_a_summary_leaves_with_it(tmp_path: Path) -> None:
+    """It is bound to the old view: the provider refused it under the new one."""
+    may_answer, is_prepared = threading.Event(), threading.Event()
+    rng, messages, responses = random.Random(1), list[Any](), list[Response]()
+
+    def answer(request: Any) -> Answer:
+        if is_own(request):
+            may_answer.wait(20)
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    def stored(record: GatewayRecordStore, owner: str, made: Any) -> None:
+        conclude(record, owner, made)
+        is_prepared.set()
+
+    conclude = GatewayRecordStore.conclude
+    fields = {"model": "claude-fable-5-1", "max_tokens": 1_000, "thinking": {"type": "adaptive"}}
+    with pytest.MonkeyPatch.context() as patched, ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        patched.setattr(GatewayRecordStore, "conclude", stored)
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        with InThread(settings) as one, InThread(settings) as two:
+            while not responses or "x-contextfold-prepared" not in responses[-1].headers:
+                is_due = bool(responses) and int(responses[-1].headers.get("x-contextfold-tokens-after", 0)) > 6_100
+                if is_due:
+                    may_answer.set()
+                    assert is_prepared.wait(20)
+                messages.append({"role": "user", "content": words(rng, 160)})
+                raw = compact(body_of("anthropic", messages, **fields))
+                responses.append(post((two if is_due else one).url, PATHS["anthropic"], raw))
+                messages.append({"role": "assistant", "content": responses[-1].json["content"]})
+    assert sum(map(is_own, provider.requests)) == 1
+    assert "malformed_history" not in {response.headers.get("x-contextfold-resent") for response in responses}
 
 
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:

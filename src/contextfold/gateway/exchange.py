@@ -411,6 +411,8 @@ class Exchanges:
             if not isinstance(found, Compaction):
                 return found
             if state.can_use(found, len(chain)):
+                if found.thinking_from:  # what was thought since was thought under the old view
+                    found = found.changed(thinking_from=len(chain))
                 await self._keep(conversation, found)
                 self.metrics.add("compactions_total", wire=conversation.wire.format)
                 conversation.call.notes["prepared"] = "true"
