@@ -267,6 +267,20 @@ def test_calls_of_a_stream_that_are_not_counted_are_told_apart_by_their_ids(plac
     ]
 
 
+@pytest.mark.parametrize("name", ["f", None])
+def test_pieces_of_one_call_that_each_have_an_id_stay_one_call(name: str | None) -> None:
+    """As vLLM's streams had them, which count their calls. Each piece became a call of its own."""
+
+    def piece(number: int, name: str | None, text: str) -> dict[str, Any]:
+        call = {"index": 0, "id": f"id{number}", "type": "function", "function": {"name": name, "arguments": text}}
+        return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+    texts = ['{"a":', ' {"b": 1}', ", ", '"c": 2', "}"]
+    chunks = [piece(number, name if number else "f", text) for number, text in enumerate(texts)]
+    found = one({"messages": TALK[:1], "response": chunks}).messages[-1]["tool_calls"]
+    assert [(call["id"], call["function"]) for call in found] == [("id0", {"name": "f", "arguments": "".join(texts)})]
+
+
 @pytest.mark.parametrize("text", ["data: three rows\ndata: [1, 2]", "event: a deploy at nine", '{"rows": 3}', "[1, 2]"])
 def test_an_answer_that_is_a_text_of_another_kind_is_that_text(text: str) -> None:
     """It was read as the events of a stream, or as a response, and was in no message."""

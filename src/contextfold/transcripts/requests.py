@@ -195,8 +195,7 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
     newest: dict[str, list[dict[str, Any]]] = {}
     for call in (call for delta in deltas for call in objects_in(delta.get("tool_calls"))):
         place = str(call.get("index"))
-        # Not every provider counts its calls: another id begins another one.
-        if place not in newest or (call.get("id") and _id_of(newest[place]) not in (None, call["id"])):
+        if place not in newest or _is_another(call, newest[place]):
             newest[place] = []
             calls.append(newest[place])
         newest[place].append(call)
@@ -206,13 +205,26 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> list[Any]:
     return [{"content": None, **message}] if any(message.get(key) for key in SAID) else []
 
 
+def _is_another(call: dict[str, Any], pieces: list[dict[str, Any]]) -> bool:
+    """Whether a piece with the same index as these, or none, begins another call. Not every provider counts its calls,
+    and some (vLLM) give each piece an id of its own.
+    """
+    if not call.get("id") or _id_of(pieces) in (None, call["id"]) or not _told([call]).get("name"):
+        return False
+    last = next((text for one in reversed(pieces) if (text := _told([one]).get("arguments", "").strip())), "")
+    return not last or (last.endswith("}") and json_in(_told(pieces)["arguments"]) is not None)
+
+
 def _called(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    told = [one["function"] for one in pieces if isinstance(one.get("function"), dict)]
-    function = _joined(told)
-    names = [one["name"] for one in told if one.get("name")]
+    function = _told(pieces)
+    names = [name for one in pieces if (name := _told([one]).get("name"))]
     if names and all(name == names[0] for name in names):  # some say it with each piece
         function["name"] = names[0]
     return {"id": _id_of(pieces), "type": "function", "function": {"arguments": "", **function}}
+
+
+def _told(pieces: list[dict[str, Any]]) -> dict[str, str]:
+    return _joined([one["function"] for one in pieces if isinstance(one.get("function"), dict)])
 
 
 def _id_of(pieces: list[dict[str, Any]]) -> Any:
