@@ -17,7 +17,15 @@ SEAM = {
     "contextfold.calls.background": {"Background"},
     "contextfold.calls.memory": {"KnownConversation"},
     "contextfold.calls.recovery": {"UNLIMITED", "Exchange"},
-    "contextfold.calls.request": {"UNLIMITED", "After", "Before", "CompactionResult", "CompactOptions", "Request"},
+    "contextfold.calls.request": {
+        "UNLIMITED",
+        "After",
+        "Before",
+        "CompactionResult",
+        "CompactOptions",
+        "Once",
+        "Request",
+    },
     "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "begins_as_given", "is_shaped"},
     "contextfold.calls.thinking": {
         "IS_CLAUDE",

@@ -233,7 +233,8 @@ class Compactor:
         """``call`` for async code; ``send`` may be sync or async.
 
         ``once``: where several processes share a conversation, ``await once(base, make)`` returns the summary that
-        ``make`` prepares in the background, or the one that another has prepared behind the record ``base``.
+        ``make`` prepares in the background, or the one that another has prepared behind the record ``base``; without
+        ``make``, the latter, or True where another is at it.
         """
         asks = ask or _asking(send, max_tokens)
         request = replace(Request.of(messages, previous, **options), ask=asks, once=once)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from emulator import ProviderServer
@@ -16,6 +19,7 @@ from contextfold import Compactor
 from contextfold.errors import StoreError
 from contextfold.gateway.records import CHUNK, KEY_VARIABLE, LEASE_SECONDS, GatewayRecordStore
 from contextfold.gateway.serve import InThread
+from contextfold.gateway.shared import SharedStore
 from contextfold.record.compaction import Compaction
 
 
@@ -85,13 +89,13 @@ def test_a_worker_that_died_keeps_others_from_preparing_no_longer_than_its_lease
     store, now = GatewayRecordStore(url), 5_000.0
     store.database._clock = lambda: now
     scope, chain = "c" * 32, ["d" * 32, "e" * 32]
-    assert store.prepared(scope, "", chain[:1], "one") is False
+    assert store.prepared(scope, "", chain[:1], "one") is None
     assert store.prepared(scope, "", chain, "two") is True
-    assert store.prepared(scope, "another", chain, "") is False
+    assert store.prepared(scope, "another", chain, "") is None
     now = 4_000.0
     assert store.prepared(scope, "", chain, "") is False
     now += LEASE_SECONDS + 1_001
-    assert store.prepared(scope, "", chain, "two") is False
+    assert store.prepared(scope, "", chain, "two") is None
     store.conclude("two", record)
     assert store.prepared(scope, "", chain, "three") == record
     assert store.prepared(scope, "", chain[:1], "") is False
@@ -107,9 +111,49 @@ def test_of_two_workers_that_come_at_the_same_moment_one_prepares(url: str) -> N
 
     with ThreadPoolExecutor(2) as pool:
         for base in "abcdefgh":
-            assert set(pool.map(is_others, stores, [base] * 2)) == {True, False}
+            assert set(pool.map(is_others, stores, [base] * 2)) == {True, None}
     for store in stores:
         store.close()
+
+
+@pytest.mark.parametrize("what", ["fails", "dies"])
+def test_a_summary_that_failed_is_not_tried_by_each_worker_that_waited_for_it(tmp_path: Path, what: str) -> None:
+    """A model that is silent held a turn once for each of them. Where a worker has died, one goes on in its place."""
+
+    async def prepared() -> int:
+        loop, settings = asyncio.get_running_loop(), settings_for("http://127.0.0.1:9", tmp_path)
+        one, two = (SharedStore(settings, loop.create_task, max) for _ in range(2))
+        asked, is_over, waits = list[int](), asyncio.Event(), asyncio.Event()
+        begun = asyncio.Event()
+
+        async def make() -> None:
+            asked.append(1)
+            begun.set()
+            await is_over.wait()
+
+        def seen(*place: Any) -> Any:
+            found = look(*place)
+            if found is True:
+                loop.call_soon_threadsafe(waits.set)
+            return found
+
+        look, two.records.prepared = two.records.prepared, seen  # type: ignore[method-assign]
+        first, second = (store.prepare_once(b"s" * 16, [b"d" * 16], None, make) for store in (one, two))
+        owner = asyncio.create_task(first)
+        await begun.wait()
+        other = asyncio.create_task(second)
+        await waits.wait()
+        if what == "dies":
+            owner.cancel()
+            two.records.database._clock = lambda: time.time() + LEASE_SECONDS
+        is_over.set()
+        assert await other is None
+        await asyncio.wait({owner})
+        await one.close()
+        await two.close()
+        return len(asked)
+
+    assert asyncio.run(prepared()) == (1 if what == "fails" else 2)
 
 
 def test_windows_are_kept(url: str) -> None:

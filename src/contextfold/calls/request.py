@@ -33,8 +33,9 @@ Before = Callable[[Proposal], Any]
 After = Callable[[Made], Any]
 """Called after a pass that succeeded, before its record is in force; what it raises ends the call, unchanged."""
 
-Once = Callable[[str | None, Callable[[], Awaitable[Compaction | None]]], Awaitable[Compaction | None]]
-"""``once(base, make)``: what ``make`` prepares, or what another process has prepared behind the record ``base``."""
+Once = Callable[[str | None, Callable[[], Awaitable[Compaction | None]] | None], Awaitable[Compaction | bool | None]]
+"""``once(base, make)``: what ``make`` prepares, or what another process has prepared behind the record ``base``; with
+None for ``make`` what another one has, or True where one is at it."""
 
 
 class CompactOptions(TypedDict, total=False):

@@ -360,15 +360,28 @@ class _Call:
 
     # ---- in the background ----
 
+    async def _look_elsewhere(self, question: Question) -> None:
+        """What another process has prepared serves as if it were made here, and what it prepares is waited for so."""
+        once, conversation, base = self.request.once, self.conversation, _base(question)
+        if once is None or self._is_preparing() or self._was_tried(base):
+            return
+        found = await once(base, None)
+        if isinstance(found, Compaction):
+            conversation.attempt = Prepared(found, base)
+        elif found:
+            await self._start_preparing(overhead_of(conversation.history.counter, self.request))
+
+    def _was_tried(self, base: str | None) -> bool:
+        attempt = self.conversation.attempt
+        # One that was prepared under another record is in force by now.
+        return attempt is not None and (not isinstance(attempt, Prepared) or attempt.base == base)
+
     def _is_soon(self, overhead: Mapping[str, int], base: str | None) -> bool:
         """Whether to prepare a pass now: the view is near its trigger, and none was tried under the record that the
         caller came with, whose ``pass_id`` is ``base``.
         """
         share, conversation = self.policy.soft_share, self.conversation
-        if share is None or self.request.forced or self._is_preparing():
-            return False
-        # One that was prepared under another record is in force by now.
-        if conversation.attempt is not None and (conversation.prepared is None or conversation.prepared.base == base):
+        if share is None or self.request.forced or self._is_preparing() or self._was_tried(base):
             return False
         # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
         tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
@@ -400,7 +413,7 @@ class _Call:
         async def prepare(ports: Ports) -> None:
             once = self.request.once
             made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
-            if made is None:
+            if not isinstance(made, Compaction):
                 told = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
                 conversation.attempt = replace(state, failed=next(told, None))
                 return
@@ -426,11 +439,12 @@ class _Call:
 
     async def _pass(self, question: Question) -> Made | None:
         """A pass, unless one failed for this very state before, or its summary is paid for already."""
+        await self._look_elsewhere(question)
         conversation, waits = self.conversation, self._is_preparing()
         if not await self._awaited(question):
             return None
         # Else each call would pay for the same failure; a new message or record is a new state.
-        if not question.forced and conversation.attempt == conversation.state:
+        if not question.forced and conversation.attempt == conversation.state and not (waits and self.policy.fallback):
             text = "the summary failed for this very history"
             self.observer.emit("skipped", text, tokens=question.view_tokens)
             return None

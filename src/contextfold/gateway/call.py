@@ -124,8 +124,6 @@ class State:
     set_aside: set[str] = field(default_factory=set)
     """Records that stand for a beginning of it, and that the engine could not use."""
     calibration: Calibration = field(default_factory=Calibration)
-    prepared_behind: str | None = None
-    """The record in force when this worker last began to prepare a summary; empty for none."""
     under_way: asyncio.Event | None = None
     """Set when the pass that a request of it makes has ended."""
     sized: tuple[Body, int] | None = None

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from contextfold.calls.request import CompactionResult
+from contextfold.calls.request import CompactionResult, Once
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
@@ -41,8 +41,7 @@ from contextfold.gateway.tracing import Tracing
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import GatewayWire
 from contextfold.observe import Event, Observer
-from contextfold.passes.question import Proposal
-from contextfold.policy import PATIENCE, Policy
+from contextfold.policy import Policy
 from contextfold.ports import AsyncPorts
 from contextfold.record.compaction import Compaction
 
@@ -252,12 +251,9 @@ class Exchanges:
         made: list[Compaction] = [] if before is None else [before]
         had = len(made)
 
-        async def before_pass(proposal: Proposal) -> bool:
+        async def before_pass(_: Any) -> None:
             await passing.begin()
-            if await self._is_prepared_elsewhere(conversation, proposal):
-                return False
             began.append(time.time_ns())
-            return True
 
         async def after(result: Any) -> None:
             # Stored before the view goes out: the next turn may come to another worker.
@@ -282,7 +278,7 @@ class Exchanges:
             before=before_pass,
             after=after,
             ask=self._ask(conversation),
-            once=partial(self._prepared_once, conversation),
+            once=self._once(conversation),
             **_options(conversation),
         )
         try:
@@ -390,34 +386,10 @@ class Exchanges:
         room = partial(self._answer_room, conversation)
         return asking(post, wire, body, call.model, mark, room, self.settings.first_byte_seconds)
 
-    async def _prepared_once(
-        self, conversation: ManagedCall, base: str | None, make: Callable[[], Awaitable[Compaction | None]]
-    ) -> Compaction | None:
-        conversation.state.prepared_behind = base or ""
-        return await self.shared.prepare_once(conversation.scope, conversation.body.chain, base, make)
-
-    async def _is_prepared_elsewhere(self, conversation: ManagedCall, proposal: Proposal) -> bool:
-        """Whether another worker prepares what this pass would make, and the old view can go on until it has. Raises
-        ``Overtaken`` where it has: that is in force from now on.
-        """
-        state, chain = conversation.state, conversation.body.chain
-        base = state.record.pass_id if state.record is not None else None
-        # What this worker prepared, or waited for, its engine knows.
-        if self.settings.summarizer == EXTRACTIVE or state.prepared_behind == (base or ""):
-            return False
-        waits = proposal.tokens > PATIENCE * proposal.window
-        with suppress(StoreFailed):
-            found = await self.shared.prepared_elsewhere(conversation.scope, chain, base, waits=waits)
-            if not isinstance(found, Compaction):
-                return found
-            if state.can_use(found, len(chain)):
-                if found.thinking_from:  # what was thought since was thought under the old view
-                    found = found.changed(thinking_from=len(chain))
-                await self._keep(conversation, found)
-                self.metrics.add("compactions_total", wire=conversation.wire.format)
-                conversation.call.notes["prepared"] = "true"
-                raise Overtaken
-        return False
+    def _once(self, conversation: ManagedCall) -> Once | None:
+        """What keeps several workers from preparing the same summary; None where none is paid for."""
+        is_free = self.settings.summarizer == EXTRACTIVE
+        return None if is_free else partial(self.shared.prepare_once, conversation.scope, conversation.body.chain)
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:

@@ -162,9 +162,10 @@ class GatewayRecordStore:
 
     # ---- summaries that are not in force yet ----
 
-    def prepared(self, scope: str, base: str, digests: Sequence[str], owner: str) -> Compaction | bool:
-        """What was prepared behind the record ``base`` for a beginning of this conversation; True where another worker
-        is at it, False where none is. With an ``owner``, that one is from now on, for ``LEASE_SECONDS``.
+    def prepared(self, scope: str, base: str, digests: Sequence[str], owner: str) -> Compaction | bool | None:
+        """What was prepared behind the record ``base`` for a beginning of this conversation; True where a worker is at
+        it, False where one has died, None where none is. With an ``owner``, that one is from now on in place of either,
+        for ``LEASE_SECONDS``.
         """
         self.prepare()
         query = text(
@@ -182,7 +183,7 @@ class GatewayRecordStore:
             if found is not None and now < found[0] <= latest:
                 return True
             if not owner:
-                return False
+                return None if found is None else False
             mine = {"digest": digests[-1], "owner": owner, "until": now + LEASE_SECONDS}
             # Two that come at the same moment both found none: on PostgreSQL the second one writes behind the first.
             taken = connection.execute(
@@ -195,7 +196,7 @@ class GatewayRecordStore:
                 ),
                 {**place, **mine, "now": now, "latest": latest},
             )
-            return taken.rowcount == 0
+            return True if taken.rowcount == 0 else None
 
     def renew(self, owner: str) -> None:
         """A worker is still at what it prepares."""

@@ -163,17 +163,34 @@ class SharedStore:
         scope: bytes,
         chain: Sequence[bytes],
         base: str | None,
-        make: Callable[[], Awaitable[Compaction | None]],
-    ) -> Compaction | None:
-        """What ``make`` prepares, or another worker has prepared meanwhile: a summary is paid for once."""
-        owner = secrets.token_hex(16)
+        make: Callable[[], Awaitable[Compaction | None]] | None,
+    ) -> Compaction | bool | None:
+        """What another worker has prepared behind this record, waited for where one is at it, or else what ``make``
+        prepares: a summary is paid for once. None where it failed, which each of those that wait would wait for again.
+
+        Without ``make`` what another has prepared, or True where one is at it.
+        """
+        if not (self.has_others and self._keeps and chain):
+            return None if make is None else await make()
+        asked = scope.hex(), base or "", [digest.hex() for digest in chain[-CHUNK:]]
+        owner = "" if make is None else secrets.token_hex(16)
         try:
-            found = await self.prepared_elsewhere(scope, chain, base, owner)
+            found = await self._ask(self.records.prepared, *asked, owner)
+            if make is None:
+                return found
+            if found is None:
+                return await self._concluded(owner, make)
+            while found is True:
+                await asyncio.sleep(POLL_SECONDS)
+                found = await self._ask(self.records.prepared, *asked, "")
         except StoreFailed:
-            return await make()
-        if isinstance(found, Compaction):
-            return found
-        renewing, record = asyncio.create_task(self._renewed(owner)), None
+            return None if make is None else await make()
+        # The worker that was at it has died.
+        return found if found is not False else await self.prepare_once(scope, chain, base, make)
+
+    async def _concluded(self, owner: str, make: Callable[[], Awaitable[Compaction | None]]) -> Compaction | None:
+        """What ``make`` prepares, for the others as well."""
+        renewing = asyncio.create_task(self._renewed(owner))
         try:
             record = await make()
         finally:
@@ -181,21 +198,6 @@ class SharedStore:
         with suppress(StoreFailed):  # the others wait until the lease ends, and pay
             await self._ask(self.records.conclude, owner, record)
         return record
-
-    async def prepared_elsewhere(
-        self, scope: bytes, chain: Sequence[bytes], base: str | None, owner: str = "", *, waits: bool = True
-    ) -> Compaction | bool:
-        """What another worker has prepared behind this record, waited for where one is at it; True where that is not
-        waited for, False where none is: with an ``owner``, that one is from now on. Raises ``StoreFailed``.
-        """
-        if not (self.has_others and self._keeps and chain):
-            return False
-        asked = [digest.hex() for digest in chain[-CHUNK:]]
-        while (found := await self._ask(self.records.prepared, scope.hex(), base or "", asked, owner)) is True:
-            if not waits:
-                break
-            await asyncio.sleep(POLL_SECONDS)
-        return found
 
     async def _renewed(self, owner: str) -> None:
         while True:
