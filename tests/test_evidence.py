@@ -245,6 +245,31 @@ def test_the_words_of_the_assistant_go_before_output_of_tools() -> None:
     assert "retry_limit" in text
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (
+            "req_id={0:08x}a1 method=GET path=/api/v2/orders status=200 dur_ms={0}",
+            "the upstream of the search pool did not answer within the time it has: trace=77ab12cd34ef",
+        ),
+        (
+            '[{0}] link "Hotel {1} opens" url=https://stays.test/pt/{1}-{0}.html',
+            "Your booking for three nights in the old town is confirmed, with number 128.923.335",
+        ),
+        (
+            "checkout-7f{0:05x}d9b-x{0:04x}   1/1   Running   0   {0}h",
+            "rolled back by the operator to what ran before the weekend, shop/cart:3.1.5-1df7f16",
+        ),
+    ],
+)
+def test_one_line_of_its_own_goes_before_newer_lines_that_all_look_alike(row: str, told: str) -> None:
+    def listing(n: int) -> str:
+        return "\n".join(row.format(100 * n + k, "abcdefghij"[k % 10] * (3 + k)) for k in range(40))
+
+    once = answered(f"{listing(0)}\n{told}")
+    assert told in chosen([once, *(answered(listing(n)) for n in range(1, 8))], budget=300)
+
+
 def test_what_was_met_lately_and_often_goes_before_what_was_met_long_ago_and_once() -> None:
     messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(300)]
     messages[150] = messages[200] = messages[280] = said("assistant", "back to module_often again")

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, count, islice, repeat
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,17 @@ LEAST_WORTH = 0.8
 """What getting a name wrong must cost (``Line.worths``) for a part of a line. Numbers and short names say nothing
 without their line."""
 
+# With 0.35 and 0.7 replays show no difference worth a decision.
+ALIKE = -0.5
+"""Exponent of the number of lines of an output that look alike: what each of them counts of what it would alone."""
+
+LEAST_ALIKE = 4
+"""Lines that look alike are a list or a log from this number on."""
+
 _FIGURES = re.compile(r"\d+")
+_LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
+_LINKS = re.compile(r"""[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
+"""What lines that look alike differ in: words with figures; and links, with their titles."""
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -135,7 +146,8 @@ class Block:
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
         numbers = words.numbers(lines.names)
         counts, shown = _shown(lines, numbers, words)
-        mentions, weights = _mentions(lines, numbers)
+        shares = _shares(lines)
+        mentions, weights = _mentions(lines, numbers, shares)
         said = {term: lines.sources[n] for n, terms in lines.terms.items() for term in terms}
         telling = {number for number, worth in zip(numbers, lines.worths, strict=True) if worth >= LEAST_WORTH}
         self.parts = (len(lines), len(shown), len(mentions), len(said), len(telling))
@@ -153,7 +165,8 @@ class Block:
             ],
             dtype=np.int32,
         )
-        self.floats = np.array([*lines.bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
+        bonuses = map(mul, lines.bonuses, shares) if shares else lines.bonuses
+        self.floats = np.array([*bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
         self.shapes = np.array(list(map(hash, shapes)), dtype=np.int64)
@@ -219,11 +232,33 @@ def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Seq
     return counts, [*shown, *numbers[done:]]
 
 
-def _mentions(lines: Lines, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[float]]:
+def _shares(lines: Lines) -> Sequence[float]:
+    """What each line of an output counts of what it would alone; empty where all count in full.
+
+    Of pods, requests or links in a row one may be needed again, and seldom more: in full, those of the newest output
+    would take the room of the one line that says which booking or which error it was.
+    """
+    if len(lines) < LEAST_ALIKE or set(lines.sources) != {"tool"}:
+        return ()
+    looks = _LOOKS.sub("0", "\n".join(lines.texts)).split("\n")
+    looks = [_LINKS.sub("0", look) if "://" in look else look for look in looks]
+    counts = Counter(looks)
+    if max(counts.values()) < LEAST_ALIKE:
+        return ()
+    return [many**ALIKE if (many := counts[look]) >= LEAST_ALIKE else 1.0 for look in looks]
+
+
+def _mentions(lines: Lines, numbers: Sequence[int], shares: Sequence[float]) -> tuple[Sequence[int], Sequence[float]]:
     """Each name once for each speaker, by its number, and what that mention counts."""
     if len(set(lines.sources)) == 1:
         factor = MENTION[lines.sources[0]]
         found = dict(zip(numbers, lines.worths, strict=True))
+        if shares:  # in a line of its own a name counts in full, wherever else it stands
+            each = chain.from_iterable(map(repeat, shares, lines.counts))
+            best: dict[int, float] = {}
+            for number, share in zip(numbers, each, strict=True):
+                best[number] = max(best.get(number, 0.0), share)
+            found = {number: best[number] * worth for number, worth in found.items()}
         return list(found), [factor * worth for worth in found.values()]
     of = chain.from_iterable(map(repeat, lines.sources, lines.counts))
     mentions = dict(zip(zip(of, numbers, strict=True), lines.worths, strict=True))
