@@ -513,6 +513,14 @@ def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
         (extractive_cues.DECISION, "We decided to wait", "We wait"),
         (extractive_cues.OPEN, "まだ確認していません", "確認しました"),
         (extractive_cues.ERROR, "npm ERR! missing script", "the error handling is fine"),
+        (
+            extractive_cues.ERROR,
+            "2026-03-04 09:12:59,123 - app.db - ERROR - no pool",
+            "2026-03-04 INFO again, as ERROR 5",
+        ),
+        (extractive_cues.ERROR, "Mar  4 09:12:59 web-1 app[12]: FATAL no pool", "12:ERROR = re.compile(x)"),
+        (extractive_cues.ERROR, 'ts=1 level=error msg="no pool"', "3.1 ERROR handling is fine"),
+        (extractive_cues.ERROR, '{"level": "error", "msg": "no pool"}', '{"level": "info", "error": 0}'),
         (extractive_cues.ERROR, "process exited with code 2", "process exited with code 0"),
     ],
 )

@@ -342,7 +342,12 @@ ERROR = re.compile(
     r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
     r"|fehler|ERR!)\b[^\n:]{0,20}:(?!\s*(?:null|[Nn]one|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$))"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
-    r"|错误[:：]|エラー[:：]|失败[:：])"
+    r"|错误[:：]|エラー[:：]|失败[:：]"
+    # behind the time, and the host, logger or thread, in a log
+    r"|(?:[A-Z][a-z]{2} {1,2}\d{1,2} )?\d{1,4}[-/:]\d"
+    r"(?:(?!\b(?:INFO|DEBUG|TRACE|NOTICE|WARN(?:ING)?)\b)[\w:.,+\[\]()/|@#* -]){0,80}?"
+    r"\b(?:ERROR|FATAL|CRITICAL)\b(?!=))"
+    r"|\blevel=(?:error|fatal|panic)\b|\"(?:level|severity|levelname)\": ?\"(?:error|fatal|ERROR|FATAL|CRITICAL)\""
     r"|\b(?:expired|timed out|refused|denied|exceeded|unreachable|aborted|abgelaufen|verweigert|überschritten)\b"
     r"|过期|超时|被拒绝|超出限制|期限切れ|タイムアウト|拒否され"
     r"|: (?:command not found|[Nn]o such file|[Pp]ermission denied|[Nn]ot found$)|[Nn]o such file or directory"
