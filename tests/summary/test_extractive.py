@@ -501,6 +501,7 @@ def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
     [
         (extractive_cues.CONSTRAINT, "Do not touch the tests", "I do not see it"),
         (extractive_cues.CONSTRAINT, "不要动测试", "测试通过了"),
+        (extractive_cues.CONSTRAINT, "Next step: the importer", "Fine. Next step."),
         (extractive_cues.CORRECTION, "No, that was wrong", "Nothing else"),
         (extractive_cues.CORRECTION, "Actually, use the cache.", "How do I actually use them?"),
         (extractive_cues.CORRECTION, "no, actually it's the background", "A real godsend, actually."),
