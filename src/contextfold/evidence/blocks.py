@@ -57,7 +57,7 @@ LEAST_ALIKE = 4
 
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
-_LINKS = re.compile(r"""[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
+_LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
 """What lines that look alike differ in: words with figures; and links, with their titles."""
 
 Ints = npt.NDArray[np.int32]
