@@ -47,6 +47,20 @@ def is_own(request: Any) -> bool:
     return "<summary>" in request.text
 
 
+def summary_when_told() -> tuple[threading.Event, threading.Event, Callable[[Any], Answer]]:
+    """Set once a summary is asked for; to be set when it may be answered; and what answers so."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(request: Any) -> Answer:
+        if not is_own(request):
+            return Answer("ok")
+        asked.set()
+        assert may_answer.wait(20)
+        return Answer(SUMMARY)
+
+    return asked, may_answer, answer
+
+
 OF_THE_TASK: dict[str, Any] = {"openai-chat": {"n": 1}, "openai-responses": {"background": False}}
 """Fields with which an answer would be several, or come later."""
 
@@ -82,15 +96,7 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
 
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
     """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
-    asked, may_answer = threading.Event(), threading.Event()
-
-    def answer(request: Any) -> Answer:
-        if not is_own(request):
-            return Answer("ok")
-        asked.set()
-        assert may_answer.wait(20)
-        return Answer(SUMMARY)
-
+    asked, may_answer, answer = summary_when_told()
     raw = compact(body_of("openai-chat", list(turns("openai-chat", 20))[-1]))
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
@@ -214,14 +220,7 @@ def test_a_model_that_is_silent_holds_a_turn_once_and_no_later_one(
 @pytest.mark.parametrize("comes", ["in turn", "at the trigger", "meanwhile"])
 def test_of_several_gateways_on_one_store_one_pays_for_a_summary(tmp_path: Path, comes: str) -> None:
     """Each that saw a turn near the trigger, or met the trigger, paid for one of its own."""
-    asked, may_answer = threading.Event(), threading.Event()
-
-    def answer(request: Any) -> Answer:
-        if not is_own(request):
-            return Answer("ok")
-        asked.set()
-        assert may_answer.wait(20)
-        return Answer(SUMMARY)
+    asked, may_answer, answer = summary_when_told()
 
     def is_prepared() -> bool:
         with closing(sqlite3.connect(tmp_path / "gateway.db")) as connection:

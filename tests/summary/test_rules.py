@@ -59,33 +59,29 @@ def test_a_rule_is_known_by_its_words(rule: str) -> None:
     assert standing(rule, "Now look at the log.") == [rule]
 
 
-def test_rules_that_say_the_same_of_other_things_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of two hundred was held against each sentence of a long history."""
-    compared: list[str] = []
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was held against the words of a rule."""
+    found: list[str] = []
     plain = rules._is_meant
 
     def counted(new: Statement, words: frozenset[str]) -> bool:
-        compared.append(new.text)
+        found.append(new.text)
         return plain(new, words)
 
     monkeypatch.setattr(rules, "_is_meant", counted)
+    return found
+
+
+def test_rules_that_say_the_same_of_other_things_are_compared_once(compared: list[str]) -> None:
+    """Each of two hundred was held against each sentence of a long history."""
     said = [f"Do not edit src/part_{n}.py before the review." for n in range(150)]
     assert standing(*said) == said
     assert len(compared) < 2 * len(said)
 
 
-def test_rules_that_share_a_word_with_what_is_said_later_are_not_all_held_against_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rules_that_share_a_word_with_what_is_said_later_are_not_all_held_against_it(compared: list[str]) -> None:
     """*Touch* stands in each of two hundred, and each permission was held against all of them with its patterns."""
-    compared: list[str] = []
-    plain = rules._is_meant
-
-    def counted(new: Statement, words: frozenset[str]) -> bool:
-        compared.append(new.text)
-        return plain(new, words)
-
-    monkeypatch.setattr(rules, "_is_meant", counted)
     letters = "bcdfghklmn"
     said = [f"never touch the {a}o{b}a{a}u of the {b}e{a}i{b}" for a in letters for b in letters]
     lifted = [text.replace("never", "you can") + " now" for text in said]
