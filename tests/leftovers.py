@@ -20,7 +20,6 @@ def collected() -> Iterator[None]:
         warnings.simplefilter("ignore")
         close_loop()
         gc.collect()
-        gc.freeze()  # frameworks fill the memory with what stays: no later collection looks at it again
 
 
 def close_loop() -> None:

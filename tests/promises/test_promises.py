@@ -236,6 +236,9 @@ def one_summary(face: Face) -> None:
     assert "\n".join(texts(setting.views[-1])).count("SUMMARYTOKEN") == 1
 
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
 def old_facts_stay(face: Face) -> None:
     """What the assistant found out early is still in the view after many summaries, though new names left each time."""
     keys = (
@@ -258,7 +261,11 @@ def old_facts_stay(face: Face) -> None:
     for turn in range(50):
         call = {"name": "read_file", "args": {"path": f"/srv/app/module_{turn}.py"}, "id": f"c{turn}"}
         made = AIMessage(f"Reading module {turn}.", tool_calls=[call], id=f"a{turn}")
-        code = "\n".join(f"def step_{turn}_{row}(value):\n    return value * {turn + row}" for row in range(20))
+        # Names in letters, each of its own: rows that differ in figures alone look alike, and count for less.
+        name = LETTERS[turn % 26] + LETTERS[turn // 26]
+        code = "\n".join(
+            f"def step_{name}{LETTERS[row]}_of(value):\n    return value * {turn + row}" for row in range(20)
+        )
         result = ToolMessage(code, tool_call_id=f"c{turn}", id=f"r{turn}")
         asked = HumanMessage(f"Look at module {turn}; the ticket is BILL-{4000 + turn}.", id=f"q{turn}")
         tell([asked, made, result, HumanMessage("And?", id=f"n{turn}")])

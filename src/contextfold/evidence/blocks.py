@@ -55,6 +55,9 @@ ALIKE = -0.5
 LEAST_ALIKE = 4
 """Lines that look alike are a list or a log from this number on."""
 
+LOOKED_AT = 2_000
+"""Lines whose looks are told at once."""
+
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
 _LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
@@ -240,7 +243,9 @@ def _shares(lines: Lines) -> Sequence[float]:
     """
     if len(lines) < LEAST_ALIKE or set(lines.sources) != {"tool"}:
         return ()
-    looks = _LOOKS.sub("0", "\n".join(lines.texts)).split("\n")
+    # some at a time: a pattern holds up the event loop, and there may be megabytes
+    some = (lines.texts[n : n + LOOKED_AT] for n in range(0, len(lines), LOOKED_AT))
+    looks = [look for texts in some for look in _LOOKS.sub("0", "\n".join(texts)).split("\n")]
     looks = [_LINKS.sub("0", look) if "://" in look else look for look in looks]
     counts = Counter(looks)
     if max(counts.values()) < LEAST_ALIKE:
