@@ -21,6 +21,7 @@ from typing import Any
 import contextfold
 import wire
 from contextfold.conversation.repair.pairing import UNANSWERED
+from contextfold.quoting import uncolored
 from wire import Entry
 
 FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
@@ -181,7 +182,8 @@ def summarized_messages_were_read(case: Pass) -> Iterator[str]:
         missing = [
             text
             for text in readable(case.entries[entry.index])
-            if not was_read(text, prompts[0]) and not was_read(escaped(text), prompts[0])
+            # what only commands a terminal is no word of it
+            if not any(was_read(said, prompts[0]) for said in (text, escaped(text), uncolored(text)))
         ]
         if missing:
             yield f"conservation: message {entry.index} is summarized, but no answered prompt had {missing[0][:60]!r}"
