@@ -137,7 +137,8 @@ def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Pat
     assert len({request.text for request in provider.requests if not is_own(request)}) == 1
 
 
-def test_requests_that_come_at_the_same_moment_prepare_one_summary(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["sqlite:///:memory:", "sqlite:///{}/gateway.db"])
+def test_requests_that_come_at_the_same_moment_prepare_one_summary(tmp_path: Path, store: str) -> None:
     """Before the trigger each of them prepared its own beside itself, and only one was ever used."""
     together, may_answer = threading.Barrier(COUNT), threading.Event()
 
@@ -150,7 +151,7 @@ def test_requests_that_come_at_the_same_moment_prepare_one_summary(tmp_path: Pat
 
     raw = compact(body_of("openai-chat", list(turns("openai-chat", 20))[-3]))
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
-        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        settings = settings_for(provider.url, tmp_path, summarizer="same", store=store.format(tmp_path))
         with InThread(settings) as gateway, ThreadPoolExecutor(COUNT) as pool:
             list(pool.map(lambda _: post(gateway.url, PATHS["openai-chat"], raw), range(COUNT)))
             may_answer.set()
