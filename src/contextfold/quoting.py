@@ -107,7 +107,7 @@ def uncolored(text: str) -> str:
     """The text without what only commands a terminal: colors, moves of its cursor, parts of lines that it wipes, titles
     of its window. The address of a link is no such thing, and stands before the words that it links.
 
-    These are no words: ``ESC[36mtest_total`` names ``test_total`` to whoever reads it. JSON spells them out; where
+    These are no words: ``ESC[36mtest_total`` names ``test_total`` to a reader. JSON spells them out; where
     other texts do (``"\\u001b[36m"`` in code), they speak of them.
     """
     if "\x1b" in text:

@@ -33,7 +33,7 @@ EVERY = 1 if FULL else 4
 """A quick run looks at one text in four for each pattern."""
 
 TEXTS = 200
-"""Of a pattern with far more of them so many are looked at, from the whole of them."""
+"""The most texts for one pattern. Of a longer list these are taken at equal distances."""
 
 MOST = 9.0
 CLEARLY = 6.0
@@ -43,7 +43,7 @@ NOTICEABLE = 0.012
 
 PLAIN = {"LITERAL", "IN"}
 WORDS = 4
-"""Of the plain words of one choice so many are tried."""
+"""The most plain words of one choice that are tried."""
 
 FROM_START = {"match", "fullmatch"}
 USED = re.compile(r"(\w+)\.(match|fullmatch|search|sub|subn|split|finditer|findall)\b")

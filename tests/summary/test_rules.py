@@ -208,7 +208,7 @@ def test_what_tells_how_things_are_is_no_rule() -> None:
         "remote: Changes must be made through a pull request.",
         "npm error engine must be at least 18",
         '283: "Pixel Data must be present',
-        "only new issues on pull_request: /tmp/pull.patch",
+        "only new issues on pull_request: build/pull.patch",
         "newline and only displays the first line",
     ],
 )

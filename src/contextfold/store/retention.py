@@ -53,9 +53,9 @@ class Retention:
         """Delete the sessions of a namespace that may go: messages, summaries, index, and their files in an archive.
 
         Returns those that were deleted, as they were. Each goes in one transaction, and its files before that, so
-        an interrupted run is repeated. A session that is written to at this very moment stays, perhaps without
-        its file: the store has all its messages. Raises ``StoreError`` and ``ArchiveError``; the sessions that came
-        before are deleted then.
+        an interrupted run is repeated. What a file of SQLite still holds of them is wiped at the end. A session that is
+        written to at this very moment stays, perhaps without its file: the store has all its messages. Raises
+        ``StoreError`` and ``ArchiveError``; the sessions that came before are deleted then.
         """
         deleted: list[SessionState] = []
         try:

@@ -130,16 +130,16 @@ def forget_message(connection: Connection, thread: Thread, sequence: int, conten
     )
 
 
-def merge_deleted(connection: Connection, *, anew: bool) -> bool:
+def merge_deleted(connection: Connection, *, is_first: bool) -> bool:
     """Go on rewriting SQLite's index without the words of what was deleted, which it only marks as such; False once
-    that is done. ``anew``: begin with it.
+    that is done. ``is_first``: it begins.
     """
     before = _changes(connection)
-    pages = -_MERGED_PAGES if anew else _MERGED_PAGES
+    pages = -_MERGED_PAGES if is_first else _MERGED_PAGES
     connection.execute(
         text("INSERT INTO session_words (session_words, rank) VALUES ('merge', :pages)"), {"pages": pages}
     )
-    return anew or _changes(connection) - before > 1  # the command counts as one
+    return is_first or _changes(connection) - before > 1  # the command counts as one
 
 
 def _changes(connection: Connection) -> int:

@@ -125,11 +125,11 @@ class SQLStore:
         """
         if self.database.dialect != "sqlite":
             return
-        anew, goes_on = True, True
+        is_first, goes_on = True, True
         while goes_on:  # a transaction each, so that no writer waits for long
             with self.database.write() as connection:
-                goes_on = search.merge_deleted(connection, anew=anew)
-            anew = False
+                goes_on = search.merge_deleted(connection, is_first=is_first)
+            is_first = False
         self.database.truncate_log()
 
     # ---- messages ----

@@ -65,6 +65,7 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 """A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``第3章``."""
+
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
@@ -85,7 +86,7 @@ _ANY = re.compile(
 """What may be done is more than that."""
 
 _EXCLUSIVE = re.compile(
-    r"\b(?:only|nur|ausschließlich|seulement|uniquement|s[oó]lo|solamente|soltanto|solamente|apenas|somente|só|alleen"
+    r"\b(?:only|nur|ausschließlich|seulement|uniquement|s[oó]lo|solamente|soltanto|apenas|somente|só|alleen"
     r"|только|tylko)\b|只|だけ|のみ|만 ",
     re.IGNORECASE,
 )
