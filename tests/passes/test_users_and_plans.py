@@ -9,7 +9,8 @@ import pytest
 
 from contextfold import Compaction, Compactor, Policy, count_tokens, evidence
 from contextfold.messages import Message, ToolCall
-from contextfold.summary.extractive_facts import Note, plan
+from contextfold.summary.extractive_facts import Note
+from contextfold.summary.plans import plan
 
 
 def talk(turns: int, said: dict[int, str] | None = None) -> list[dict[str, Any]]:

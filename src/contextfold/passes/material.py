@@ -26,8 +26,9 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import SILENT, UPDATES, Note, Task, rules_taken_back
+from contextfold.summary.extractive_facts import SILENT, Note, rules_taken_back
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
+from contextfold.summary.plans import UPDATES, Task
 from contextfold.summary.render import render_group
 from contextfold.summary.rules import restated
 from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats

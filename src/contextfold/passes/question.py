@@ -22,7 +22,7 @@ from contextfold.record.view import apply, ready
 from contextfold.tokens import TokenCounter
 
 if TYPE_CHECKING:
-    from contextfold.summary.extractive_facts import Task
+    from contextfold.summary.plans import Task
 
 TALK = 0.05
 """Share of its messages that may have to do with tools in a dialogue: a reminder set, something looked up."""
@@ -162,14 +162,14 @@ class Question:
     @cached_property
     def newest_plan(self) -> tuple[int, ToolCall] | None:
         """The todo list or plan in force, and its place: looked for once, through all that was ever said."""
-        from contextfold.summary.extractive_facts import newest_plan  # loads its patterns, too
+        from contextfold.summary.plans import newest_plan  # loads its patterns, too
 
         return newest_plan(self.messages, self.policy.pins.plans)
 
     @cached_property
     def tasks(self) -> list[Task]:
         """Where the tasks stand that an agent writes down one by one."""
-        from contextfold.summary.extractive_facts import tasks_of  # loads its patterns, too
+        from contextfold.summary.plans import tasks_of  # loads its patterns, too
 
         return tasks_of(self.messages, self.policy.pins.plans)
 

@@ -19,23 +19,20 @@ from contextfold.messages import Message, texts
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import language as languages
 from contextfold.summary.extractive_facts import (
-    ADDS,
     RULE,
     TARGET,
-    UPDATES,
     Action,
     Fact,
     Note,
     Section,
-    Task,
     actions,
     clipped,
     errors,
-    plan,
     rules,
     spoken,
 )
 from contextfold.summary.extractive_words import CONSTRAINTS, Words, words
+from contextfold.summary.plans import ADDS, UPDATES, Task, plan
 
 Count = Callable[[str], int]
 

@@ -8,7 +8,7 @@ Hidden reasoning is never read.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -48,27 +48,6 @@ OWN = 6000
 
 RULE = 4.0
 """Weight from which on a constraint is a rule: it goes before everything else, into room of its own."""
-
-PLANNED = 3.9
-"""Weight of the first step of a todo list: where the work stands goes before what was said about it."""
-
-ADDS, UPDATES = "TaskCreate", "TaskUpdate"
-"""Claude Code's tools for a list that is written down task by task: no call holds it all."""
-
-_NUMBER = re.compile(r"#(\w+)")
-_ASKS = re.compile(
-    r'\s*(?:\{\s*(?:"\w+"\s*:\s*null\s*|"operation"\s*:\s*"read"\s*(?:,\s*"\w+"\s*:\s*\[\s*\]\s*)?)?\})?\s*'
-)
-_MERGES = re.compile(r'"merge"\s*:\s*true')
-"""Of a todo list: what it does not say stays as it was."""
-
-_DONE = re.compile(
-    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<![未没不])(?:complete|done|finished|erledigt|完成|完了)", re.IGNORECASE
-)
-_DROPPED = re.compile(r"cancel|skipped|dropped|deleted|abgebrochen|取消", re.IGNORECASE)
-"""A step that is neither done nor to be done."""
-
-_NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
 _PLACES = ("file_path", "path", "filename", "target_file", "url")
 _MAIN_ARGUMENTS = (
@@ -163,14 +142,6 @@ class Action(NamedTuple):
     failure: str
     changing: bool
     order: int
-
-
-class Task(NamedTuple):
-    """An entry of a list that is written down one by one, where it was, and its newest status."""
-
-    place: int
-    text: str
-    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,135 +257,6 @@ def _paired(notes: Sequence[Note]) -> list[tuple[_Call, _Result | None, int]]:
         results.update((result.call_id, result) for result in reversed(notes[n].results))
         found += [(call, results.pop(call.id, None), n) for call in reversed(notes[n].calls)]
     return found[::-1]
-
-
-def plan(messages: Sequence[Message], tools: Collection[str], tasks: Sequence[Task] = ()) -> Iterator[Fact]:
-    """Where the work stands: what the newest todo list or plan says is done, is being done, and comes next. ``tasks``
-    stand in a list of their own.
-    """
-    newest = newest_plan(messages, tools)
-    # A list that changes an earlier one stands among the tasks, whole.
-    is_whole = newest is not None and not _MERGES.search(newest[1].arguments)
-    steps = [Task(newest[0], *step) for step in _steps(newest[1])] if newest and is_whole else []
-    for listed in (steps, tasks):
-        for number, (n, text, status) in enumerate(listed):
-            weight = PLANNED - number / (1 + len(listed))
-            if _DROPPED.search(status):
-                continue
-            if _DONE.search(status):
-                yield Fact("done", text, n, weight - 2)
-            else:
-                doing = f" ({status})" if status and not _NEXT.search(status) else ""
-                yield Fact("open", text + doing, n, weight)
-
-
-def tasks_of(messages: Sequence[Message], tools: Collection[str] = ()) -> list[Task]:
-    """The tasks that were written down one by one, each as its last change left it, without those that were deleted.
-
-    ``tools``: those that write a todo list. Of lists that change an earlier one all steps are tasks.
-    """
-    found: dict[str, Task] = {}
-    lists: list[tuple[int, ToolCall]] = []
-    asked: dict[str, tuple[int, ToolCall]] = {}
-    for n, message in enumerate(messages):
-        for part in message.parts:
-            if isinstance(part, ToolCall):
-                if part.name in (ADDS, UPDATES) or part.name in tools:
-                    asked[part.id] = (n, part)
-            elif asked and isinstance(part, ToolResult) and part.call_id in asked:
-                place, call = asked.pop(part.call_id)
-                if call.name in tools:
-                    if not _is_refused(call, part) and not _ASKS.fullmatch(call.arguments):
-                        if not _MERGES.search(call.arguments):
-                            lists.clear()
-                        lists.append((place, call))
-                elif not part.is_error:
-                    _changed(found, place, call, part.text)
-    return [*found.values(), *(_merged(lists) if lists and _MERGES.search(lists[-1][1].arguments) else ())]
-
-
-def _merged(lists: Sequence[tuple[int, ToolCall]]) -> Iterable[Task]:
-    """The steps of a todo list and of those that change it."""
-    found: dict[str, Task] = {}
-    for place, call in lists:
-        for key, text, status in _entries(call):
-            before = found.get(key)
-            if text:
-                found[key] = Task(place, text, status or (before.status if before else ""))
-            elif before:
-                found[key] = before._replace(status=status or before.status)
-    return found.values()
-
-
-def _changed(found: dict[str, Task], place: int, call: ToolCall, answer: str) -> None:
-    try:
-        arguments = json_values.read(call.arguments)
-    except ValueError:
-        return
-    if not isinstance(arguments, Mapping):
-        return
-    text, status = (value if isinstance(value := arguments.get(key), str) else "" for key in ("subject", "status"))
-    text, status = clipped(text, QUOTE), clipped(status, 40)
-    if call.name == UPDATES:
-        key = str(arguments.get("taskId", ""))
-        if task := found.get(key):
-            found[key] = Task(task.place, text or task.text, status or task.status)
-        if status == "deleted":
-            found.pop(key, None)
-    elif text and (number := _NUMBER.search(answer)):
-        found[number[1]] = Task(place, text, status)
-
-
-def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[int, ToolCall] | None:
-    """The newest todo list or plan, and its place. One that its tool refused is none, nor is a call that only asks for
-    the list: the earlier one still holds.
-    """
-    results: dict[str, ToolResult] = {}
-    unread = len(messages)
-    for n in range(len(messages) - 1, -1, -1):
-        if not [part for part in messages[n].parts if isinstance(part, ToolCall) and part.name in tools]:
-            continue
-        # Most histories have few lists or none, so results are read only down to one. They are taken out again, because
-        # another call further up may have the same id.
-        answered: list[tuple[ToolCall, ToolResult | None]] = []
-        for place in range(unread - 1, n - 1, -1):
-            results.update((result.call_id, result) for result in messages[place].tool_results)
-            answered = [(call, results.pop(call.id, None)) for call in reversed(messages[place].tool_calls)]
-        unread = n
-        for call, result in answered:
-            if call.name in tools and not _is_refused(call, result) and not _ASKS.fullmatch(call.arguments):
-                return n, call
-    return None
-
-
-def _is_refused(call: ToolCall, result: ToolResult | None) -> bool:
-    """Whether a result says that the call failed. Formats without a mark for it say so in words alone, as a list about
-    errors may, too: there only a call that holds no list counts as failed.
-    """
-    if result is None:
-        return False
-    return result.is_error or (bool(_error_line(result)) and not any(_steps(call)))
-
-
-def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
-    """The entries of a todo list: what they say, and their status."""
-    return ((text, status) for _, text, status in _entries(call) if text)
-
-
-def _entries(call: ToolCall) -> Iterator[tuple[str, str, str]]:
-    """The same, each with the id by which a later list changes it; such a list need not repeat what it says."""
-    try:
-        found = json_values.read(call.arguments)
-    except ValueError:
-        return
-    lists = found.values() if isinstance(found, Mapping) else (found,)
-    for entry in (entry for value in lists if isinstance(value, list) for entry in value):
-        if isinstance(entry, str):
-            yield entry, clipped(entry, QUOTE), ""
-        elif isinstance(entry, Mapping):
-            texts = [entry[key] for key in ("content", "step", "title", "task", "text", "description") if key in entry]
-            text = clipped(texts[0], QUOTE) if texts and isinstance(texts[0], str) else ""
-            yield str(entry.get("id", text)), text, clipped(str(entry.get("status") or ""), 40)
 
 
 def errors(notes: Sequence[Note]) -> Iterator[Fact]:
@@ -572,7 +414,7 @@ def _reads(tool: str, same: str) -> bool:
 
 
 def _result(result: ToolResult) -> _Result:
-    failure = _error_line(result)
+    failure = error_line(result)
     text = uncolored(result.text).strip()
     if framed := _FRAME.match(text):
         text = text[framed.end() :].removesuffix("</output>").strip()
@@ -620,7 +462,7 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= TARGET)
 
 
-def _error_line(result: ToolResult) -> str:
+def error_line(result: ToolResult) -> str:
     """The line that names the failure, empty if nothing failed. One that says no more than that something did gives way
     to the next.
     """
