@@ -271,4 +271,4 @@ def test_the_line_that_names_a_failure_is_the_first_found_that_says_what_it_was(
     telling = [line for line in found if not extractive_facts._BARE_FAILURE.fullmatch(line)]
     first = next(iter(telling or found), "")
     said = ToolResult("call_1", (Text(text),))
-    assert extractive_facts._error_line(said) == (extractive_facts.clipped(first, extractive_facts.QUOTE))
+    assert extractive_facts.error_line(said) == (extractive_facts.clipped(first, extractive_facts.QUOTE))
