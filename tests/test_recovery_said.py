@@ -108,11 +108,12 @@ def test_an_error_that_is_raised_again_has_its_note_once() -> None:
     assert len(error.__notes__) == 1
 
 
-def test_the_note_names_the_policy_that_forbids_to_send_again() -> None:
-    policy = Policy(resend_after_overflow=False)
+@pytest.mark.parametrize("setting", ["resend_after_overflow", "enabled"])
+def test_the_note_names_the_setting_that_forbids_to_send_again(setting: str) -> None:
+    policy = Policy(**{setting: False})
     with pytest.raises(Refused) as caught:
         Compactor(window=100_000, policy=policy).call(always("prompt is too long: 300 tokens > 200 maximum"), [])
-    assert "resend_after_overflow=False" in caught.value.__notes__[0]
+    assert f"Policy({setting}=False)" in caught.value.__notes__[0]
 
 
 def test_errors_of_another_kind_get_no_note() -> None:

@@ -406,12 +406,15 @@ class Exchange:
         note = advice(
             overflow,
             result,
-            is_allowed=self.policy.resend_after_overflow,
+            kept_by=None if self.policy.resend_after_overflow else self._switched_off_by(),
             takes_limit=self.max_tokens is not UNLIMITED,
         )
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
+
+    def _switched_off_by(self) -> str:
+        return "resend_after_overflow=False" if self.policy.enabled else "enabled=False"
 
     async def _discard(self, response: Any) -> None:
         close = getattr(response, "close", None)
@@ -432,17 +435,18 @@ def is_partly_read(read: int, result: CompactionResult) -> bool:
     return expected >= NOTICEABLE and read < least * expected
 
 
-def advice(overflow: Overflow, result: CompactionResult, *, is_allowed: bool, takes_limit: bool) -> str:
+def advice(overflow: Overflow, result: CompactionResult, *, kept_by: str | None, takes_limit: bool) -> str:
     """What to tell a caller whose request was refused for good, below the provider's own words.
 
-    ``is_allowed``: it may be sent again. ``takes_limit``: the caller's ``send`` takes an answer limit.
+    ``kept_by``: the setting of the policy that keeps it from being sent again. ``takes_limit``: the caller's ``send``
+    takes an answer limit.
     """
     found = ", ".join(
         f"{name} {size:,}" for name, size in (("limit", overflow.limit), ("used", overflow.used)) if size is not None
     )
     sent = f"contextfold: {overflow.kind}{f' ({found})' if found else ''}, sent {result.tokens_after:,} tokens. "
-    if not is_allowed:
-        return f"{sent}Policy(resend_after_overflow=False) keeps it from mending this."
+    if kept_by is not None:
+        return f"{sent}Policy({kept_by}) keeps it from mending this."
     if overflow.kind == "output_budget" and not takes_limit:
         return f"{sent}{_ANSWER_LIMIT_UNKNOWN}"
     if overflow.kind == "rate_limit_too_small":
