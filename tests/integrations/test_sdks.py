@@ -667,6 +667,19 @@ def test_a_stream_that_a_tracer_stands_before_is_recovered_and_the_tracer_learns
     assert left == [KeyError]
 
 
+@pytest.mark.parametrize(("face", "other"), [("openai", "anthropic"), ("anthropic", "openai")])
+def test_the_wrapper_of_another_sdk_is_refused_with_the_one_to_take(face: str, other: str) -> None:
+    """Both are called ``with_compaction``: Claude was asked through OpenAI's, and its system prompt did not count."""
+    with {"openai": openai.OpenAI, "anthropic": anthropic.Anthropic}[other](api_key="any") as client:
+        method = client.messages.create if other == "anthropic" else client.chat.completions.create
+        wrap = {"openai": over_openai, "anthropic": over_anthropic}[face].with_compaction
+        for given in (method, functools.partial(method, model=MODEL)):
+            with pytest.raises(InputError, match=f"from contextfold.integrations.{other}"):
+                wrap(given, Compactor())
+        with pytest.raises(InputError, match=r"such as client\.chat\.completions\.create or client\.messages\.create"):
+            wrap(client, Compactor())
+
+
 def test_an_argument_without_its_name_is_refused_not_lost() -> None:
     create = over_openai.with_compaction(lambda **arguments: arguments, Compactor())
     with pytest.raises(InputError, match="by name"):

@@ -16,7 +16,7 @@ from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, stands_for
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks, stands_for
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -46,6 +46,7 @@ def with_compaction(
             instead of refusing it: beta ``thinking-binding-controls-2026-08-01``. Without it, a pass leaves out such
             thinking by itself, and a refusal is answered once without any.
     """
+    refuse_other_sdks(method, "anthropic")
     if stands_for(method, "tool_runner"):  # it sends one request after the other, and is called once
         raise InputError(
             "tool_runner makes its requests by itself, and none of them would be compacted: put the compaction around "

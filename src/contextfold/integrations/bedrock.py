@@ -20,7 +20,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import reading
 from contextfold.integrations.streams import OpenedStream
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -52,6 +52,7 @@ def with_compaction(
         )
     if not callable(method):
         raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {shown(method)}")
+    refuse_other_sdks(method, "botocore")
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.formats.openai_responses import is_reference
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -57,6 +57,7 @@ def with_compaction(
     A Responses request that leaves the conversation to the provider (``previous_response_id``, ``conversation``, items
     of the type ``item_reference``) goes through as it is: there is nothing here to compact.
     """
+    refuse_other_sdks(method, "openai")
     return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration)
 
 

@@ -76,7 +76,10 @@ class WithCompaction(Generic[Method]):
         self._compactor = checked_compactor(compactor)
         self._dialect = dialect
         if not callable(method):
-            raise InputError(f"with_compaction takes a method of a client, not {shown(method)}")
+            raise InputError(
+                "with_compaction takes the method of a client that sends, such as client.chat.completions.create or "
+                f"client.messages.create, not {shown(method)}"
+            )
         self._makes_managers = makes_managers(method)
         self._is_raw = is_raw(method)
 
@@ -400,6 +403,22 @@ def endpoint_of(method: Callable[..., Any]) -> str:
         client = getattr(getattr(owner, "_api_client", None), "_http_options", None)
     url = getattr(client, "base_url", None) or getattr(getattr(owner, "meta", None), "endpoint_url", None)  # boto3's
     return str(url or "")
+
+
+_FACES = {"openai": "openai", "anthropic": "anthropic", "google": "google_genai", "botocore": "bedrock"}
+"""By the package of an SDK, the module that wraps it."""
+
+
+def refuse_other_sdks(method: Callable[..., Any], own: str) -> None:
+    """Raises ``InputError`` for a method of another SDK than ``own``: it would be asked in words that are not its own,
+    and what it gets beside the messages, such as its system prompt, would not count.
+    """
+    package = type(_owner_of(method)).__module__.partition(".")[0]
+    if package in _FACES and package != own:
+        raise InputError(
+            f"with_compaction of contextfold.integrations.{_FACES[own]} is for the SDK {own}, and this is a method of "
+            f"{package}: import with_compaction from contextfold.integrations.{_FACES[package]}"
+        )
 
 
 def _owner_of(method: Callable[..., Any]) -> Any:
