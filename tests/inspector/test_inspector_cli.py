@@ -54,6 +54,18 @@ def test_two_settings_are_compared(file: Path, tmp_path: Path) -> None:
     assert (other["settings"]["window"], other["settings"]["keep"]) == (6000, "fraction:0.2")
 
 
+def test_every_field_of_the_policy_can_be_compared_and_no_other(file: Path, tmp_path: Path) -> None:
+    """Those inside of a section were refused; and who mistyped ``window`` got a list of names without it."""
+    out = tmp_path / "document.json"
+    done = run(file, "--compare", "window=3000,budgets.usage=0.3", "window=3000,budgets.usage=0.8", "--out", out)
+    assert done.exit_code == 0, done.output
+    small, large = (run["states"][-1]["compaction"]["tokens_after"] for run in json.loads(out.read_bytes())["runs"])
+    assert small < large
+    mistyped = run(file, "--compare", "windw=3000", "window=9000", "--out", out)
+    assert mistyped.exit_code == 2
+    assert "--compare 'windw=3000': there is no setting 'windw'; did you mean 'window'?" in mistyped.stderr
+
+
 def test_the_settings_of_a_file_are_those_of_the_replay_its_model_too(file: Path, tmp_path: Path) -> None:
     """As for ``compact`` and ``batch``: the model that the file names was not asked, and no one said so."""
     out, config = tmp_path / "document.json", tmp_path / "settings.yaml"

@@ -6,9 +6,10 @@ the page (``inspector``).
 
 from __future__ import annotations
 
+import difflib
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,18 +153,26 @@ def _settings(compare: tuple[str, str] | None, asked: _Asked) -> list[Setting]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """``window=32000,keep=fraction:0.2`` as names and values."""
+    """``window=32000,keep=fraction:0.2`` as names and values; ``budgets.usage=0.6`` as a section."""
     import yaml
 
+    from contextfold.policy import Policy
+
+    known = ("window", "model", *Policy.model_fields)
     found: dict[str, Any] = {}
     for pair in text.split(","):
         name, equals, value = pair.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise InputError(f"--compare {text!r}: {pair!r} is not NAME=VALUE, such as window=32000")
-        try:
-            found[name.strip().replace("-", "_")] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            found[name.strip().replace("-", "_")] = value
+        with suppress(yaml.YAMLError):  # then it is a text
+            value = yaml.safe_load(value)
+        section, _, field = name.strip().replace("-", "_").partition(".")
+        if section not in known:
+            close = difflib.get_close_matches(section, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            raise InputError(f"--compare {text!r}: there is no setting {section!r}; {hint}")
+        fields = found.get(section)
+        found[section] = {**(fields if isinstance(fields, dict) else {}), field: value} if field else value
     if "window" in found and (not isinstance(found["window"], int) or found["window"] < 1):
         raise InputError(f"--compare {text!r}: the window is a whole number of at least 1, not {found['window']!r}")
     return found
