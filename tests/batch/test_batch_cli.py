@@ -89,6 +89,8 @@ def test_bad_rows_are_no_failure_unless_there_is_nothing_else_or_strict_is_asked
         (("{lines}", "-o", "out", "--trigger", "fraction:7"), "trigger"),
         (("{lines}", "-o", "{lines}"), "is an input as well"),
         (("{lines}", "-o", "notes.txt"), "is a file"),
+        (("{lines}", "-o", "rows.json"), "one file ends in .jsonl or .parquet"),
+        (("{lines}", "-o", "rows.jsonl.gz"), "one file ends in .jsonl or .parquet"),
         (("{lines}", "-o", "-"), "reads and writes no pipe"),
         (("-", "-o", "out"), "reads and writes no pipe"),
         (("{lines}", "-o", "out", "--to", "klingon"), "unknown format"),

@@ -219,6 +219,10 @@ def _run(operation: Operation, typed: Typed) -> None:
     raise typer.Exit(_exit_code(outcome, typed.strict))
 
 
+_NO_FOLDERS = (".json", ".ndjson", ".csv", ".gz", ".zst", ".bz2", ".xz", ".arrow", ".feather")
+"""How names end that are meant as one file. Each became a folder of that name."""
+
+
 def _check_output(job: Job) -> None:
     from contextfold.batch.outputs import is_remote
     from contextfold.errors import InputError
@@ -230,6 +234,8 @@ def _check_output(job: Job) -> None:
     # By real paths: under two names, a link for instance, an output would still take the place of its own input.
     if any(os.path.realpath(job.output) == os.path.realpath(one) for one in job.inputs):
         raise InputError(f"--output {job.output} is an input as well: name another place")
+    if job.output.endswith(_NO_FOLDERS) and not os.path.isdir(job.output):
+        raise InputError(f"--output {job.output} is no name of a folder, and one file ends in .jsonl or .parquet")
     if os.path.isfile(job.output) and not job.output.endswith((".jsonl", ".parquet")):
         raise InputError(f"--output {job.output} is a file: name a folder, or a file that ends in .jsonl or .parquet")
 
