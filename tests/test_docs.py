@@ -187,6 +187,16 @@ def test_every_option_of_a_command_is_documented(command: str) -> None:
     assert not missing, f"say in the documentation what these do: {missing}"
 
 
+def test_a_command_speaks_of_no_option_that_it_does_not_have() -> None:
+    """``sessions compact --help`` told of the ``--config`` that it refuses."""
+    told = []
+    for command in ("compact", "inspect", "recall", *(f"sessions {name}" for name in (*SESSIONS, "prune"))):
+        shown = CliRunner().invoke(app, [*command.split(), "--help"], env=PLAIN).output
+        own = set(re.findall(r"^\W*(--[a-z-]+)", shown, re.MULTILINE))
+        told += [f"{command}: {name}" for name in set(re.findall(r"--[a-z-]+", shown)) - own]
+    assert told == []
+
+
 def test_the_readme_is_read_in_two_minutes() -> None:
     words = (ROOT / "README.md").read_text(encoding="utf-8").split()
     assert len(words) <= 700, f"{len(words)} words: move something to its page"

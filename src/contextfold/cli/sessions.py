@@ -21,7 +21,6 @@ from contextfold.cli.options import (
     Pick,
     Report,
     ReportKind,
-    SummarizerName,
     at_least_one,
     plain_errors,
     whole,
@@ -234,7 +233,7 @@ def prune(
     idle_days: Annotated[
         float,
         typer.Option(
-            "--idle-days", parser=_days, metavar="DAYS", help="Threads without a new message for this many days."
+            "--idle-days", parser=_days, metavar="DAYS", help="Threads that were not written to for this many days."
         ),
     ],
     delete: Annotated[bool, typer.Option("--delete", help="Delete them. Without this, they are only shown.")] = False,
@@ -266,7 +265,10 @@ def compact(
     thread: Thread,
     instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="For the summarizer.")] = "",
     window: Window = None,
-    summarizer: SummarizerName = None,
+    summarizer: Annotated[
+        str,
+        typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL."),
+    ] = EXTRACTIVE,
     base_url: BaseUrl = None,
     archive: Annotated[
         str | None,
@@ -277,7 +279,7 @@ def compact(
 ) -> None:
     """Summarize a thread now, whatever its size."""
     with plain_errors(thread):
-        named = Named(summarizer or EXTRACTIVE, base_url).summarizer()
+        named = Named(summarizer, base_url).summarizer()
         options = {"window": window, "summarizer": named, "archive": archive, "on_event": _say_what_is_waited_for}
         result = _existing(thread, store, namespace, **options).compact(instructions)
         became = f"{result.tokens_before:,} tokens became {result.tokens_after:,}"
