@@ -6,20 +6,27 @@ empty folder that holds ``session.json``. A block after the line ``<!-- not run:
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import logging
 import os
 import re
 import runpy
 import shlex
+import tomllib
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
+from contextfold import CompactionResult, Compactor, Policy
 from contextfold.cli.app import app
+from contextfold.observe import LEVELS
 from leftovers import collected
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -278,3 +285,45 @@ def test_the_guide_says_what_the_engine_keeps_with_what_the_peers_get() -> None:
     for told, name in zip(sentence.groups(), ("hard", "cost"), strict=True):
         figures = [figures[name] for figures in measured()["contextfold_given"]]
         assert list(map(float, told.split("/"))) == pytest.approx(figures, abs=0.051 if name == "hard" else 0.0051)
+
+
+def test_every_extra_that_a_user_installs_is_told_and_exists() -> None:
+    """Nine of the frameworks' and that of batches were missing in the guide."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = {"test", "test-clients", "dev", "docs"}  # of those who change contextfold
+    table = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").partition("\n## Extras\n")[2].partition("\n## ")[0]
+    told = {
+        name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
+    }
+    assert told == set(project["optional-dependencies"]) - ours
+
+
+def test_the_reference_has_all_that_a_result_and_a_compactor_have() -> None:
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    section = reference.partition("### Result\n")[2].partition("\n### ")[0]
+    fields = {*(field.name for field in dataclasses.fields(CompactionResult)), *vars(CompactionResult)}
+    assert [name for name in sorted(fields) if not name.startswith("_") and f"`{name}" not in section] == []
+    section = reference.partition("### Compactor\n")[2].partition("\n### ")[0]
+    methods = {name for name, value in vars(Compactor).items() if callable(value) and not name.startswith("_")}
+    assert [name for name in sorted(methods) if not re.search(rf"`{name}[(`]", section)] == []
+
+
+def test_the_reference_has_every_setting_with_its_default_and_every_event_with_its_level() -> None:
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \|", reference.partition("### Compactor\n")[0], re.MULTILINE))
+    real = dict(settings_of(Policy()))
+    assert sorted(told) == sorted(real)
+    plain = {name: str(value) for name, value in real.items() if isinstance(value, bool | int | float | None)}
+    wrong = [name for name, value in plain.items() if told[name].strip("`").replace("_", "") != value]
+    assert wrong == []
+    events = dict(re.findall(r"^\| `(\w+)` \| (debug|info|warning|error) \|", reference, re.MULTILINE))
+    assert events == {name: logging.getLevelName(level).lower() for name, level in LEVELS.items()}
+
+
+def settings_of(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, BaseModel) and name != "recall":  # which has a table of its own
+            yield from settings_of(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -123,7 +123,8 @@ class SummaryStart:
 class SummaryPiece:
     """Text as it arrives. ``request`` counts from 1: several may be answered side by side.
 
-    ``kind`` is ``summarize``, ``update``, ``merge`` or ``shorten``; the last request to arrive is the summary.
+    ``kind`` is ``summarize``, ``chunk``, ``update``, ``merge`` or ``shorten``; the last request to arrive is the
+    summary.
     """
 
     text: str
