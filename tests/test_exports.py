@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import contextfold
@@ -82,3 +84,38 @@ def test_documented_code_imports_only_what_the_page_of_public_modules_names() ->
     assert sorted(one for one in private if one[0] != "contextfold") == []
     for name in public:
         assert importlib.import_module(name).__doc__, f"{name} is public and says nothing of itself"
+
+
+FACES = {
+    "langchain": "langchain",
+    "langgraph": "langchain",
+    "deepagents": "deepagents",
+    "pydantic_ai": "pydantic-ai",
+    "openai_agents": "openai-agents",
+    "google_adk": "google-adk",
+    "haystack": "haystack",
+    "strands": "strands",
+}
+"""Faces that subclass what a framework has, with the extra that brings it."""
+ABSENT = """
+import importlib, sys
+for name in ("langchain", "langchain_core", "langgraph", "deepagents", "pydantic_ai", "agents", "haystack", "strands"):
+    sys.modules[name] = None
+sys.modules["google.adk"] = None
+for face in sys.argv[1:]:
+    try:
+        importlib.import_module(f"contextfold.integrations.{face}")
+    except ImportError as error:
+        print(face, error)
+"""
+
+
+def test_a_face_whose_framework_is_missing_names_the_extra_as_a_shell_takes_it() -> None:
+    """LangChain's, LangGraph's and deepagents' said ``No module named 'langchain'``. zsh reads brackets too."""
+    done = subprocess.run([sys.executable, "-c", ABSENT, *FACES], capture_output=True, text=True, check=True)
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert {face: text.rpartition(": ")[2] for face, text in told.items()} == {
+        face: f"pip install 'contextfold[{extra}]'" for face, extra in FACES.items()
+    }
+    written = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py")]
+    assert [file.name for file in written if "pip install contextfold[" in file.read_text(encoding="utf-8")] == []

@@ -37,7 +37,7 @@ def open_archive(address: str | os.PathLike[str], **options: Any) -> Archive:
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise InputError("an archive needs fsspec: pip install contextfold[store]") from error
+        raise InputError("an archive needs fsspec: pip install 'contextfold[store]'") from error
     if isinstance(address, os.PathLike):
         address = os.fspath(address)
     if not isinstance(address, str) or not address:

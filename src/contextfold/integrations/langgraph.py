@@ -19,11 +19,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.channels import UntrackedValue
-from langgraph.config import get_config
-from langgraph.graph import MessagesState
+try:
+    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+    from langchain_core.runnables import Runnable, RunnableConfig
+    from langgraph.channels import UntrackedValue
+    from langgraph.config import get_config
+    from langgraph.graph import MessagesState
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "contextfold.integrations.langgraph needs LangGraph: pip install 'contextfold[langchain]'"
+    ) from error
 
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, PolicyError, shown

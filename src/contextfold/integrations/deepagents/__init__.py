@@ -1,6 +1,6 @@
 """contextfold in deepagents: drop-ins for the names of ``deepagents.middleware.summarization``.
 
-Needs ``pip install contextfold[deepagents]``. What belongs here: the public names.
+What belongs here: the public names.
 
     summarization   the middleware and its hooks           tool        compact_conversation
     passes          what a turn goes through               factories   defaults by the model's profile
@@ -10,6 +10,13 @@ Needs ``pip install contextfold[deepagents]``. What belongs here: the public nam
     history         the history file                       media       media beside it
     large_results   large results at the end               files       a backend, read and written for certain
 """
+
+try:
+    import deepagents as _deepagents  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.deepagents needs deepagents: pip install 'contextfold[deepagents]'"
+    ) from error
 
 from contextfold.integrations.deepagents.factories import (
     compute_summarization_defaults,

@@ -1,7 +1,14 @@
 """contextfold in LangChain's agents: a drop-in for ``SummarizationMiddleware``, and ``CompactionMiddleware``.
 
-Needs ``pip install contextfold[langchain]``. What belongs here: the public names.
+What belongs here: the public names.
 """
+
+try:
+    import langchain as _langchain  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.langchain needs langchain: pip install 'contextfold[langchain]'"
+    ) from error
 
 from contextfold.integrations.langchain.compaction import CompactionMade, CompactionMiddleware
 from contextfold.integrations.langchain.summarization import DEFAULT_SUMMARY_PROMPT, SummarizationMiddleware
