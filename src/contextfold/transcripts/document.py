@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,9 +144,19 @@ def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
         if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data" and text[error.pos] in "{[":
             place = f"line {error.lineno}, column {error.colno}"
             raise InputError(f"{name}: {place}: another JSON value begins: write each on one line, as jq -c does")
-        raise InputError(f"{name}: {_json_problem(error)}: the file is cut off or was edited by hand; write it again")
+        raise InputError(f"{name}: {_json_problem(error)}: {_remedy(text, error)}")
     rows = [_row(name, number, line, is_last=number == numbered[-1][0]) for number, line in numbered]
     return TranscriptFile(name, text, rows, tuple(number for number, _ in numbered))
+
+
+def _remedy(text: str, error: ValueError) -> str:
+    if re.match(r"[\s\[{]*'", text):
+        return "this is how Python shows a value, and not JSON; write it with json.dump"
+    if "\0" in text[:4]:
+        return "this looks like UTF-16; save the file as UTF-8"
+    if not isinstance(error, json.JSONDecodeError):
+        return "a number has more digits than can be read; write it as a text"
+    return "the file is cut off or was edited by hand; write it again"
 
 
 def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
@@ -166,4 +177,4 @@ def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
 def _json_problem(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})"
-    return f"not valid JSON ({error})"
+    return f"not valid JSON ({str(error).partition(';')[0]})"
