@@ -583,6 +583,13 @@ def test_a_change_that_is_cancelled_is_over_when_the_task_is(tmp_path: Path, nam
     asyncio.run(check_it())
 
 
+def test_what_is_no_compactor_is_refused_by_its_kind() -> None:
+    """A window or an address in its place was ``'int' object has no attribute 'session'``."""
+    for given in (16_000, "sqlite:///sessions.db"):
+        with pytest.raises(PolicyError, match=f"not {type(given).__name__}"):
+            CompactionSession("user-7", given)  # type: ignore[arg-type]
+
+
 def test_a_cleared_session_is_empty_and_begins_anew(tmp_path: Path) -> None:
     async def check_it() -> None:
         session = stored(tmp_path)

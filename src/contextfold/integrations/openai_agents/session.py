@@ -15,6 +15,7 @@ from agents.memory.session_settings import coerce_session_settings, resolve_sess
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, StoreCorrupt, StoreError
+from contextfold.integrations.given import checked_compactor
 from contextfold.ports import AsyncPorts, settled
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class CompactionSession:
 
     ``get_items()`` gives the view: the summary of what no longer fits, and the newest items word for word. All items
     that were added are in ``await session.history()``. Safe for concurrent use by threads and processes. Raises
-    ``InputError`` for an id or a store that cannot be, ``StoreError`` when the database fails, ``TypeError`` for a
-    field of the settings that does not exist.
+    ``InputError`` for an id or a store that cannot be, ``PolicyError`` for what is no compactor, ``StoreError`` when
+    the database fails, ``TypeError`` for a field of the settings that does not exist.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class CompactionSession:
         given = SessionSettings() if session_settings is None else session_settings  # as their own sessions have it
         self.session_settings: SessionSettings | None = coerce_session_settings(given)
         self._is_store_ours = isinstance(store, str)
-        self._session = (compactor or Compactor()).session(session_id, store=store, format=FORMAT, **options)
+        made = Compactor() if compactor is None else checked_compactor(compactor)
+        self._session = made.session(session_id, store=store, format=FORMAT, **options)
 
     async def current(self) -> Session:
         """The session in the store, for what this protocol has no method for: search, summaries, the ledger."""
