@@ -287,6 +287,18 @@ def test_the_guide_says_what_the_engine_keeps_with_what_the_peers_get() -> None:
         assert list(map(float, told.split("/"))) == pytest.approx(figures, abs=0.051 if name == "hard" else 0.0051)
 
 
+def test_no_link_of_a_page_leads_out_of_the_site_and_all_lead_somewhere() -> None:
+    """A folder beside ``docs`` is none of the site's: the link to Django's example was broken there."""
+    broken = []
+    for page in PAGES:
+        place = (ROOT / "docs") if page.parent.name == "docs" else ROOT
+        for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            target = (page.parent / link).resolve()
+            if not target.exists() or place not in target.parents:
+                broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
 def test_every_extra_that_a_user_installs_is_told_and_exists() -> None:
     """Nine of the frameworks' and that of batches were missing in the guide."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
