@@ -90,6 +90,21 @@ def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBacke
     assert len(main.sent) == 3
 
 
+@pytest.mark.parametrize("words", [40, 3_000])
+def test_behind_a_refusal_a_summary_takes_less_than_what_it_stands_for(backend: FilesystemBackend, words: int) -> None:
+    """Little of the thread may leave beside a newest message that alone is above half of what was refused."""
+    thread = [*questions(3, words=12), HumanMessage("word " * words, id="h")]
+    main = limited(count_tokens(thread))
+    ask(
+        deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 2))),
+        "sync",
+        thread,
+    )
+    assert len(main.sent) == 2
+    assert count_tokens(main.sent[1]) < count_tokens(main.sent[0])
+    assert SUMMARY in said(main.sent[1])
+
+
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_a_summarizer_that_failed_before_a_call_is_not_asked_again_behind_its_refusal(
     backend: FilesystemBackend, color: str

@@ -287,18 +287,20 @@ class Folding:
                 break  # all of it is to stay, and it fits without the summary
             # the oldest of them: `_tail` has the newest first
             tail.pop()
-        # What is too large whatever leaves is sent shortened: then what is known of the rest need not give way.
+        # What is too large whatever leaves is sent shortened: then what is known of the rest need not give way, as long
+        # as it takes less than what leaves.
         limit = None if due.limit is None or kept + LEAST_SUMMARY > due.limit else due.limit
-        if limit is not None:
-            prose = max(LEAST_SUMMARY, min(prose, limit - kept - quoted))
+        most = question.view_tokens - 1 if must and limit is None else limit
+        if most is not None:
+            prose = max(LEAST_SUMMARY, min(prose, most - kept - quoted))
         # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
         if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
         evidence = self._evidence_room(
             question, messages, leaving, _room((due.tokens or question.view_tokens) - overhead, EVIDENCE)
         )
-        if limit is not None:
-            evidence = max(0, min(evidence, limit - kept - prose))
+        if most is not None:
+            evidence = max(0, min(evidence, most - kept - prose))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
         is_first = len(fresh) == len(leaving)
         if fires_again and not is_first and not must and not self._is_a_step(question, fresh, tail):
