@@ -1260,6 +1260,22 @@ def test_a_store_that_hangs_holds_requests_up_once(
     assert took < 8
 
 
+def test_a_gateway_ends_while_its_store_gives_no_answer(
+    provider: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network does that loses what is sent to PostgreSQL: what waits for it may do so for minutes."""
+    monkeypatch.setattr("contextfold.gateway.shared.STORE_SECONDS", 0.2)
+    gateway = InThread(settings_for(provider.url, tmp_path)).start()
+    has_ended, answered = threading.Event(), []
+    records = gateway.app.state.gateway._exchanges.shared.records
+    monkeypatch.setattr(records, "find", lambda *_: answered.append(has_ended.wait(20)))
+    failures = [response.headers.get("x-contextfold-failure") for response in play(gateway, "openai-chat", 20)]
+    gateway.close(at_once=True)
+    assert "store" in failures
+    assert not answered
+    has_ended.set()
+
+
 def test_with_its_summarizer_down_the_agent_goes_on(provider: ProviderServer, tmp_path: Path) -> None:
     dead = {"summarizer": "openai:a-model", "base_url": "http://127.0.0.1:1/v1"}
     policy = Policy(summary={"retries_on_failure": 0})

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import queue
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -35,6 +40,8 @@ STORE_SECONDS = 3.0
 """How long a request waits for the database before it goes on without."""
 STORE_PAUSE_SECONDS = 5.0
 """How long the database is left alone after it failed."""
+STORE_THREADS = 16
+"""Questions to the database at a time. A network that loses them may hold each for minutes."""
 WINDOW_SECONDS = 2.0
 """How old what other workers learned may be."""
 POLL_SECONDS = 0.5
@@ -69,6 +76,7 @@ class SharedStore:
         self._back_at = 0.0
         self.problem = ""
         """What the database failed with when it did so last. The question that met it may have had no one to tell."""
+        self._threads = _Daemons(STORE_THREADS)
         self._recent: OrderedDict[tuple[bytes, bytes], Compaction] = OrderedDict()
         self._windows: dict[tuple[str, str], tuple[int | None, float]] = {}
 
@@ -79,6 +87,7 @@ class SharedStore:
 
     async def close(self) -> None:
         await asyncio.to_thread(self.records.close)
+        self._threads.close()
 
     # ---- whose conversation ----
 
@@ -249,7 +258,8 @@ class SharedStore:
         if self.is_away:
             raise StoreFailed(f"it is left alone for {STORE_PAUSE_SECONDS:g} seconds, since it failed: {self.problem}")
         try:
-            return await asyncio.wait_for(asyncio.to_thread(ask, *arguments), STORE_SECONDS)
+            answer = self._threads.submit(partial(copy_context().run, ask, *arguments))
+            return await asyncio.wait_for(asyncio.wrap_future(answer), STORE_SECONDS)
         except TimeoutError:
             problem = f"{self.records.name} gave no answer within {STORE_SECONDS:g} seconds"
         except Exception as error:  # noqa: BLE001 - whatever a driver raises: the agent goes on
@@ -257,3 +267,40 @@ class SharedStore:
             self.records.start_over()
         self._back_at, self.problem = time.monotonic() + STORE_PAUSE_SECONDS, problem
         raise StoreFailed(problem)
+
+
+class _Daemons:
+    """Threads that nothing waits for at its end. Those of asyncio are few, shared with what looks up names of hosts,
+    and its loop, and the process behind it, ends only with them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._free = threading.Semaphore(0)
+        self._most = most
+        self._started = 0
+
+    def submit(self, ask: Callable[[], T]) -> Future[T]:
+        """Its answer. What is canceled before a thread is free is never asked."""
+        answer = Future[T]()
+        self._asked.put((answer, ask))
+        if not self._free.acquire(blocking=False) and self._started < self._most:
+            self._started += 1
+            threading.Thread(target=self._work, daemon=True, name="contextfold-records").start()
+        return answer
+
+    def close(self) -> None:
+        """Each ends when it has its answer."""
+        for _ in range(self._started):
+            self._asked.put(None)
+
+    def _work(self) -> None:
+        while (one := self._asked.get()) is not None:
+            answer, ask = one
+            if answer.set_running_or_notify_cancel():
+                try:
+                    answer.set_result(ask())
+                except BaseException as error:  # noqa: BLE001 - carried to the task that waits
+                    answer.set_exception(error)
+            del one, answer, ask  # nothing is kept alive by a thread that waits
+            self._free.release()
