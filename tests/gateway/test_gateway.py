@@ -321,6 +321,19 @@ def test_what_is_no_conversation_passes_through(tmp_path: Path, method: str, pat
     assert (response.status, response.body) == (201, b"[1,  2]")
 
 
+def test_a_connection_is_kept_behind_an_answer_that_nothing_has_changed(tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 304 Not Modified\r\netag: x\r\ncontent-length: 55\r\n\r\n")
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
+        for _ in range(2):
+            connection.request("GET", "/v1/files/file-1/content", headers={"if-none-match": "x"})
+            response = connection.getresponse()
+            assert (response.status, response.read(), response.headers["etag"]) == (304, b"", "x")
+        connection.close()
+
+
 def test_a_request_in_gzip_is_read_and_passed_on_as_it_came(opened: Any, provider: ProviderServer) -> None:
     gateway = opened()
     raw = gzip.compress(compact(body_of("openai-chat", list(turns("openai-chat", 3))[-1])))

@@ -183,7 +183,10 @@ class Client:
         if not 200 <= response.status <= 599:
             response.close()
             raise UpstreamFailed("reset", 502, f"the upstream answered with the status {response.status}")
-        return UpstreamAnswer(response.status, _as_answered(response.raw_headers), response)
+        answered = _as_answered(response.raw_headers)
+        if response.status == 304:  # the length is of what the client has already, and uvicorn would miss those bytes
+            answered = [(name, value) for name, value in answered if name.lower() != _LENGTH]
+        return UpstreamAnswer(response.status, answered, response)
 
     def _proxy_for(self, url: URL) -> Mapping[str, Any]:
         # Once for each upstream, and by ourselves. With `trust_env` aiohttp would read the environment and ~/.netrc in
