@@ -1610,6 +1610,9 @@ LIFTED = [
     ("Non cancellare mai il database di produzione.", "Ora puoi cancellare il database di produzione."),
     ("Nunca apague o banco de produção.", "Agora você pode apagar o banco de produção."),
     ("No borres nunca la base de producción.", "Ahora puedes borrar la base de producción."),
+    ("Never delete files without asking me.", "You can delete files without asking me now."),
+    ("Never edit files outside src/auth.", "You can edit files outside src/auth now."),
+    ("Never edit files outside src/auth.", "You can edit any files now."),
 ]
 """A rule, and words that take it back."""
 
@@ -1779,6 +1782,16 @@ STAYING = [
     ("不要删除生产数据库。", "现在可以删除测试数据库了。"),
     ("不要推送到main分支。", "改成推送到develop分支。"),
     ("本番データベースを絶対に削除しないで。", "テストデータベースは削除していいです。"),
+    ("Never delete files without asking me.", "You can delete the files now."),
+    ("Never merge pull requests unless I approve.", "You can merge the pull request now."),
+    ("Never push to main unless CI is green.", "CI is green, you can push to main now."),
+    ("Never edit files outside src/auth.", "You can edit the files now."),
+    ("Do not send mails to anyone except the test account.", "You can send the mails now."),
+    ("Lösche niemals Dateien ohne Rückfrage.", "Du darfst die Dateien jetzt löschen."),
+    ("Ne supprime jamais de fichiers sans me demander.", "Tu peux supprimer les fichiers maintenant."),
+    ("Non cancellare mai file senza chiedermelo.", "Ora puoi cancellare i file."),
+    ("没有我的同意不要删除文件。", "现在可以删除文件了。"),
+    ("許可なくデプロイしないでください。", "デプロイしてもいいです。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

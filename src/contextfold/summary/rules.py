@@ -78,6 +78,14 @@ _WITHOUT = re.compile(
 )
 """What something goes without: ``the sudo-free script``."""
 
+_EXCEPT = re.compile(
+    rf"{_WITHOUT.pattern}|\b(?:unless|except|other than|outside|es sei denn|au(?:ß|ss)er(?:halb)?|sauf|à moins|hors"
+    r"|en dehors|salvo|excepto|a menos|fuera|exceto|fora|a não ser|tranne|eccetto|fuori|a meno|tenzij|behalve|buiten"
+    r"|кроме|если только|вне|chyba że|poza|oprócz)\b|除非|除了|没有|未经|なく(?!て)|なしに|ずに|以外|없이|외에",
+    re.IGNORECASE,
+)
+"""Where or how what is forbidden may be done all the same: ``never delete files without asking me``."""
+
 _ANY = re.compile(
     r"\b(?:any\w*|other\w*|every\w*|whatever|both|either|only|also|too|as well|alles|andere\w*|jede\w*|beliebig\w*|auch"
     r"|autres?|aussi|n['’]importe|otr[oa]s?|también|cualquier\w*|outr[oa]s?|também|qualquer|altr[oi]|anche|qualsiasi)\b",
@@ -352,6 +360,7 @@ class Manner(NamedTuple):
     insists: bool
     leaves_all_else: bool
     """It allows anything, or something in a way that it names: what is demanded may be meant."""
+    has_exception: bool
     has_day: bool
     lower: str
     clauses: tuple[frozenset[str], ...]
@@ -371,6 +380,7 @@ def _manner_of(text: str) -> Manner:
         compares=bool(COMPARES.search(text)),
         insists=bool(_INSISTS.match(text)),
         leaves_all_else=bool(_ANY.search(text)),
+        has_exception=bool(_EXCEPT.search(text)),
         has_day=bool(_WEEKDAY.search(text)),
         lower=text.lower(),
         clauses=tuple(with_nouns(clause, STEM) for clause in dict.fromkeys((whole, *cues.clauses(whole)))),
@@ -381,7 +391,7 @@ class Confines(NamedTuple):
     """What a rule is confined to, looked up once for all that is said later."""
 
     acts: frozenset[str]
-    goes_without: bool
+    has_exception: bool
     has_day: bool
     names: tuple[str, ...]
 
@@ -395,7 +405,7 @@ class Confines(NamedTuple):
 def _bounds_of(text: str) -> Confines:
     return Confines(
         acts=frozenset(_ACTS.findall(text.lower())),
-        goes_without=bool(_WITHOUT.search(text)),
+        has_exception=bool(_EXCEPT.search(text)),
         has_day=bool(_WEEKDAY.search(text)),
         names=tuple(name.lower() for name in things_of(text).known),
     )
@@ -444,8 +454,11 @@ def _leaves_forbidden(new: Statement, old: Statement) -> bool:
     if not (manner.is_of_rules or manner.forgets or bounds.are_named_by(manner)):
         return True
     least = 1 if manner.is_of_rules and manner.forgets else min(2, len(before))
-    # What is forbidden without something may be allowed without it.
-    parts = _whole_clauses(new.text) if bounds.goes_without else manner.clauses
+    # What is forbidden without something may be allowed without it. What only allows it grants what the rule asks for.
+    is_lifted = manner.is_of_rules or manner.forgets or manner.leaves_all_else or manner.has_exception
+    if bounds.has_exception and not is_lifted:
+        return True
+    parts = _whole_clauses(new.text) if bounds.has_exception else manner.clauses
     return not any(
         len(said) - len(extra := _own(said, before)) >= least and not (extra and _own(before, said))
         for said in (part - _RULE for part in parts)
