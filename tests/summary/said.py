@@ -1613,6 +1613,8 @@ LIFTED = [
     ("Never delete files without asking me.", "You can delete files without asking me now."),
     ("Never edit files outside src/auth.", "You can edit files outside src/auth now."),
     ("Never edit files outside src/auth.", "You can edit any files now."),
+    ("Never kubectl apply on the prod cluster.", "You can kubectl apply on the prod cluster now."),
+    ("Keep the limit of 40 dollars.", "The limit of 40 dollars doesn't apply."),
 ]
 """A rule, and words that take it back."""
 
@@ -1792,6 +1794,9 @@ STAYING = [
     ("Non cancellare mai file senza chiedermelo.", "Ora puoi cancellare i file."),
     ("没有我的同意不要删除文件。", "现在可以删除文件了。"),
     ("許可なくデプロイしないでください。", "デプロイしてもいいです。"),
+    ("Never kubectl apply on the prod cluster.", "You can run kubectl get on the prod cluster now."),
+    ("Never run terraform apply against production.", "Actually, run terraform plan against production first."),
+    ("Do not apply the migration to production.", "You can test the migration against production now."),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

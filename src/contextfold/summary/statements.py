@@ -37,6 +37,7 @@ _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
     "|直接|使用|改成|改为|换成|作废|不算数|开始|不用再|不必再|不需要再|每次|都要|常に|必ず|必須|絶対|今後"
     "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시|항상"
+    r"|\b(?:no longer|does(?: not|n['’]?t)) appl(?:y|ies)\b|\bdo(?: not|n['’]?t) apply(?= any| now|\W*\Z)"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
@@ -108,7 +109,7 @@ EMPTY = frozenset(
         "the and for with that this from not use must never always only please instead should any all you your our are",
         "was has have will can may now else than then them they who what when without about into its",
         "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
-        "fine okay allowed again after longer applies apply earlier said forget ignore keep need dollars euros",
+        "fine okay allowed again after longer earlier said forget ignore keep need dollars euros",
         "euro eur usd gbp chf mind nevermind ist sind est gilt gelten brauchst wieder erlaubt regel regeln",
         "darf dürfen darfst muss müssen kann kannst jetzt doch wieder nie niemals immer kein keine keinen",
         "jamais toujours peux pouvez maintenant nunca siempre ahora puedes puede agora pode você sempre não",
@@ -142,9 +143,7 @@ _ALTERS = frozenset(
 _SAYS_NOTHING = frozenset(
     word
     for words in (
-        *EMPTY.difference(
-            ("need", "keep", "drop", "cancel", "scrap", "ignore", "disregard", "forget", "apply", "free")
-        ),
+        *EMPTY.difference(("need", "keep", "drop", "cancel", "scrap", "ignore", "disregard", "forget", "free")),
         "a an to on in at of by it is do be as so ok u re s d ll m t i im we me my any well yes yeah sure",
         "guess permitted welcome alright okey oki make made used using uses zu auf am im es du ihr man",
         "gestattet ordnung problem nutzen verwenden verwende benutzen la le l un de d des du au aux en à sur",
