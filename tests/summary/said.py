@@ -1615,6 +1615,10 @@ LIFTED = [
     ("Never edit files outside src/auth.", "You can edit any files now."),
     ("Never kubectl apply on the prod cluster.", "You can kubectl apply on the prod cluster now."),
     ("Keep the limit of 40 dollars.", "The limit of 40 dollars doesn't apply."),
+    ("Never use the production key.", "You can use the production key now."),
+    ("No comments in the code.", "You can write comments in the code now."),
+    ("不要使用生产数据库。", "现在可以使用生产数据库了。"),
+    ("本番データベースは使用しないでください。", "本番データベースを使用してもいいです。"),
 ]
 """A rule, and words that take it back."""
 
@@ -1797,6 +1801,11 @@ STAYING = [
     ("Never kubectl apply on the prod cluster.", "You can run kubectl get on the prod cluster now."),
     ("Never run terraform apply against production.", "Actually, run terraform plan against production first."),
     ("Do not apply the migration to production.", "You can test the migration against production now."),
+    ("Never use the production key.", "You can rotate the production key now."),
+    ("Never use real customer names.", "You can remove the real customer names now."),
+    ("No comments in the code.", "You can remove the comments in the code now."),
+    ("不要使用生产数据库。", "现在可以备份生产数据库了。"),
+    ("本番データベースは使用しないでください。", "本番データベースをバックアップしてもいいです。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

@@ -107,6 +107,12 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 
+_USING = with_nouns("add include put have write bring introduce install create make try take switch return show", STEM)
+"""What may be done, where that is to use the thing that is allowed."""
+
+_USES = re.compile("用|使[うわっいえ]|사용|쓰")
+"""The same in languages without blanks or with endings, where it says nothing of what is used."""
+
 Said = Iterable[tuple[int, Sequence[Statement]]]
 """For each message in order, its place and its statements."""
 
@@ -433,9 +439,14 @@ def _leaves_demanded(new: Statement, old: Statement) -> bool:
     if any(said and not _own(said, before) for said in manner.clauses):
         return True
     # It may be done with what is demanded of it: "you can write the report now".
-    verb = _VERB.search(new.text)
-    done = with_nouns(verb[1] or verb[2], STEM) if verb else frozenset()
+    done = _done(new.text)
     return bool(done) and not (manner.leaves_all_else or _own(manner.clauses[0] - done, before))
+
+
+def _done(text: str) -> frozenset[str]:
+    """What a text says may be done; nothing where its word for that says nothing, as ``use``."""
+    verb = _VERB.search(text)
+    return with_nouns(verb[1] or verb[2], STEM) if verb else frozenset()
 
 
 def _leaves_forbidden(new: Statement, old: Statement) -> bool:
@@ -455,6 +466,9 @@ def _leaves_forbidden(new: Statement, old: Statement) -> bool:
         return True
     least = 1 if manner.is_of_rules and manner.forgets else min(2, len(before))
     # What is forbidden without something may be allowed without it. What only allows it grants what the rule asks for.
+    # Nobody who may delete the production key may use it.
+    if _own(_done(new.text), before | _USING) or (_USES.search(old.text) and not _USES.search(new.text)):
+        return True
     is_lifted = manner.is_of_rules or manner.forgets or manner.leaves_all_else or manner.has_exception
     if bounds.has_exception and not is_lifted:
         return True
