@@ -1619,6 +1619,8 @@ LIFTED = [
     ("No comments in the code.", "You can write comments in the code now."),
     ("不要使用生产数据库。", "现在可以使用生产数据库了。"),
     ("本番データベースは使用しないでください。", "本番データベースを使用してもいいです。"),
+    ("Never use the cache.", "The cache is fine now."),
+    ("Never push to main.", "Never mind, you can push to main."),
 ]
 """A rule, and words that take it back."""
 
@@ -1806,6 +1808,10 @@ STAYING = [
     ("No comments in the code.", "You can remove the comments in the code now."),
     ("不要使用生产数据库。", "现在可以备份生产数据库了。"),
     ("本番データベースは使用しないでください。", "本番データベースをバックアップしてもいいです。"),
+    ("Never restart the production database.", "The production database is fine now."),
+    ("Don't touch the staging config.", "ok the staging config is okay again, thanks"),
+    ("Never restart the production database.", "Never mind, the production database restarted by itself."),
+    ("Never delete the customer table.", "Ignore the customer table for now."),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

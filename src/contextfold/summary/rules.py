@@ -107,6 +107,16 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 
+_NEWS = re.compile(
+    r"(?:(?<!\w )|(?<=\bok )|(?<=\bokay )|(?<=\bnow ))\b(?:the|this|that|these|those|your|my|our) "
+    r"(?:[\w.-]{1,40} ){1,5}(?:is|are) (?:now |all )?(?:fine|ok|okay)\b"
+    r"|(?<!\w )\b(?:der|die|das|(?:dein|mein|unser)\w{0,2}) (?:[\w.-]{1,40} ){1,4}"
+    r"(?:ist|sind) (?:jetzt |nun |wieder ){0,2}(?:ok|okay|in ordnung)\b"
+    r"|\b(?:ignore|disregard) (?:the|those|these)\b(?!.{0,60}\b(?:said|told|asked|wrote|earlier|previous|above)\b)",
+    re.IGNORECASE,
+)
+"""That something works, or is not to be looked at: it takes back a prohibition only if it says all of it."""
+
 _USING = with_nouns("add include put have write bring introduce install create make try take switch return show", STEM)
 """What may be done, where that is to use the thing that is allowed."""
 
@@ -466,6 +476,8 @@ def _leaves_forbidden(new: Statement, old: Statement) -> bool:
         return True
     least = 1 if manner.is_of_rules and manner.forgets else min(2, len(before))
     # What is forbidden without something may be allowed without it. What only allows it grants what the rule asks for.
+    if _NEWS.search(new.text) and not manner.is_of_rules and _own(before, manner.clauses[0]):
+        return True
     # Nobody who may delete the production key may use it.
     if _own(_done(new.text), before | _USING) or (_USES.search(old.text) and not _USES.search(new.text)):
         return True

@@ -158,6 +158,7 @@ _SAYS_NOTHING = frozenset(
 
 _STRESSED = re.compile("(?:绝对|千万|万万)(?=[不别])")
 _GO_AHEAD = re.compile(r"\b(?:go ahead and|feel free to)\b")
+_NEVER_MIND = re.compile(r"\A\W*never ?mind\b", re.IGNORECASE)
 _ASKS_IF = re.compile(
     r"[吗嗎么呢か]\W*$|\b(?:ask|asked|wonder|know) (?:me )?(?:if|whether)\b"
     r"|\bas (?:they are|it is|is)\b|\A\W*(?:the|th(?:is|at|[eo]se)|your|my|our|der|die|das|deine?) "
@@ -309,6 +310,7 @@ def _banned(text: str) -> frozenset[str]:
 
 def _permitted(text: str) -> frozenset[str]:
     """All that a text says that allows something, without words for that; nothing where it denies or asks."""
+    text = _NEVER_MIND.sub("", text)
     if cues.PROHIBITS.search(text) or _ASKS_IF.search(text):
         return frozenset()
     return _content(text)

@@ -161,7 +161,7 @@ STAYS = Phrases(
     r"|n[ãa]o (?:se |te )?esque[çc]\w*"
     r"|non (?:ti |l[ao] )?dimentic\w*|не забы?[уву]\w*|nie (?:zapom|zapam)\w*"
     r"|ver(?:giss|geet) (?:(?!was\b|dass\b|wat\b|dat\b)[^\s,.!?]{1,30} ){0,4}(?:nicht|niet))\b"
-    r"|(?:别|不要)忘|忘れ(?:ない|ず)|잊지 ?마"
+    r"|(?:别|不要)忘|忘れ(?:ない|ず)|잊지 ?마|\A\W*(?:ok(?:ay)?,? |oh,? )?never ?mind[,.;:]"
     rf"|\bactually,? (?:(?:i|we|he|she|they) (?:just |already |also )?"
     rf"(?!(?:decid|chang|want|need|allow|agree|prefer)ed\b)\w{{2,20}}ed\b|(?:[^\s.,;!?]{{1,20}} ){{1,6}}{_TURN})"
     r"|\b(?:(?:is|are|was|were|gets?|got) (?:\w{2,20} )?\w{2,20}ed|shows?|shown|showed|renders|returns|returned|imports"
