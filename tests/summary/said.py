@@ -1812,6 +1812,13 @@ STAYING = [
     ("Don't touch the staging config.", "ok the staging config is okay again, thanks"),
     ("Never restart the production database.", "Never mind, the production database restarted by itself."),
     ("Never delete the customer table.", "Ignore the customer table for now."),
+    ("Never push to main.", "As an exception you can push to main now."),
+    ("Always run the tests before committing.", "No need to run the tests before committing this time."),
+    ("Niemals auf main pushen.", "Ausnahmsweise darfst du jetzt auf main pushen."),
+    ("Ne pousse jamais sur main.", "Exceptionnellement tu peux pousser sur main maintenant."),
+    ("不要推送到main分支。", "现在可以推送到main分支，就这一次。"),
+    ("mainにプッシュしないでください。", "今回だけmainにプッシュしてもいいです。"),
+    ("main에 푸시하지 마세요.", "이번만 main에 푸시해도 돼요."),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

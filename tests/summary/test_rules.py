@@ -282,6 +282,7 @@ def test_what_is_forbidden_of_two_things_is_forbidden_of_both(earlier: str, late
         ("Capítulo 3 debe quedar siempre sin cambios.", "Capítulo 7 debe quedar siempre sin cambios."),
         ("Никогда не меняйте раздел 4 отчёта.", "Никогда не меняйте раздел 6 отчёта."),
         ("第3章必须保持不变。", "第5章必须保持不变。"),
+        ("p95 latency must be under 200 ms.", "p99 latency must be under 500 ms."),
         ("표 3은 절대 변경하지 마세요.", "표 5는 절대 변경하지 마세요."),
     ],
 )

@@ -24,7 +24,18 @@ from contextfold.summary.rule_words import (
     Phrases,
 )
 from contextfold.summary.standing_words import STANDING
-from contextfold.summary.withdrawal_words import ALLOWS, BANS, ENDS, LIFTS, MEANT, PASSED_OVER, PERMITS, STAYS, SWAPS
+from contextfold.summary.withdrawal_words import (
+    ALLOWS,
+    BANS,
+    ENDS,
+    LIFTS,
+    MEANT,
+    PASSED_OVER,
+    PERMITS,
+    STAYS,
+    SWAPS,
+)
+from contextfold.summary.withdrawal_words import ONCE as JUST_ONCE
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
@@ -188,6 +199,9 @@ def put_in_place(text: str) -> str:
     """A text without what something else is put in the place of."""
     return _PASSED_OVER.sub(" ", text)
 
+
+ONCE = re.compile(JUST_ONCE.pattern, re.IGNORECASE)
+"""Something is said of a single time."""
 
 _STAYS = re.compile(STAYS.pattern, re.IGNORECASE)
 

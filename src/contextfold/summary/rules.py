@@ -55,7 +55,8 @@ _WEEKDAY = re.compile(
 _RULE = frozenset({"rule", "rules"})
 
 _PLACE = re.compile(
-    r"#(\d+)\b|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
+    r"(?:#|\bp(?=\d\d))(\d+)\b"
+    r"|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
     r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?|articles?"
     r"|aufgaben?|tabellen?|abbildung|kapitel|abschnitt|anhang|fragen?|übung|teil|seiten?|folien?|schritt|punkt|zeilen?"
     r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa|tabela"
@@ -64,7 +65,7 @@ _PLACE = re.compile(
     r"|(?:第|表|图|図|問|任务|步骤|タスク) ?(\d+)(?![\d%]|[天日年月个週周次回])|(?:과제|표|그림) ?(\d+)(?!\d)",
     re.IGNORECASE,
 )
-"""A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``第3章``."""
+"""A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``p95``, ``第3章``."""
 
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)

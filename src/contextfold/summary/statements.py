@@ -224,9 +224,11 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
     for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
         heads = cues.heads(text)
         asks = is_question(text)
-        withdraws = cues.withdraws(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
+        swaps = bool(cues.SWAPPING.search(text))
+        holds_on = asks or bool(cues.ONCE.search(text))  # the rule does, whatever is allowed now
+        withdraws = cues.withdraws(text, heads) and (not holds_on or swaps)
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
-        permits = frozenset() if asks or not cues.PERMISSION.search(text, heads) else _permitted(text)
+        permits = frozenset() if holds_on or not cues.PERMISSION.search(text, heads) else _permitted(text)
         # What only gives another value is no rule by itself, and takes the place of one about the same.
         shape = "" if asks else _manner(text) or _value(text, is_rule=is_rule)
         if is_rule or withdraws or permits or shape:

@@ -169,6 +169,15 @@ STAYS = Phrases(
 )
 """What is in words that take something back and takes nothing back: reminders, and what happened."""
 
+ONCE = Phrases(
+    r"\b(?:(?:just|only) (?:for )?(?:this once|once)|(?:for )?this (?:one )?(?:time|once)|as an exception|exceptionally"
+    r"|ausnahmsweise|dies(?:es)?(?: eine)? ?mal|cette fois(?:-ci)?|exceptionnellement|(?:d?esta|questa) (?:vez|volta)"
+    r"|excepcionalmente|eccezionalmente|deze keer|bij uitzondering|этот раз|в порядке исключения|tym razem"
+    r"|wyjątkowo)\b"
+    r"|[这這]一?次|破例|今回(?:だけ|のみ|に限り)|이번(?:만|에만|엔|에는)"
+)
+"""Something may be done once, or left out: the rule against it holds from then on."""
+
 ALLOWS = Phrases(
     r"\b(?:(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)|(?:may|can) (?:now|again)"
     r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed)|(?:darf|dürfen|darfst|kann|können|kannst) (?:.{1,40} )?"
