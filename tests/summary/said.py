@@ -1621,6 +1621,11 @@ LIFTED = [
     ("本番データベースは使用しないでください。", "本番データベースを使用してもいいです。"),
     ("Never use the cache.", "The cache is fine now."),
     ("Never push to main.", "Never mind, you can push to main."),
+    ("Immer die Tests ausführen.", "du musst die tests nicht mehr ausführen"),
+    ("Lance toujours les tests.", "Tu n'as plus besoin de lancer les tests."),
+    ("Sempre rode os testes.", "Não precisa mais rodar os testes."),
+    ("Keep answers short.", "answers can be longer now"),
+    ("Kurze Antworten bitte.", "Antworten dürfen jetzt ausführlicher sein."),
 ]
 """A rule, and words that take it back."""
 
@@ -1819,6 +1824,9 @@ STAYING = [
     ("不要推送到main分支。", "现在可以推送到main分支，就这一次。"),
     ("mainにプッシュしないでください。", "今回だけmainにプッシュしてもいいです。"),
     ("main에 푸시하지 마세요.", "이번만 main에 푸시해도 돼요."),
+    ("Immer die Tests ausführen.", "du musst die langsamen tests nicht mehr ausführen"),
+    ("Lance toujours les tests.", "Tu n'as plus besoin de lancer le serveur."),
+    ("Keep the test names short.", "answers can be longer now"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

@@ -133,7 +133,10 @@ KINDS = (
     (
         "the length of answers",
         r"(?:short|brief|concise|long|detailed|verbose)(?:er)? (?:answers|replies|responses)|be (?:brief|concise|terse"
-        r"|detailed|verbose)|(?:kurze|knappe|lange|ausführliche) antworten|réponses (?:courtes|brèves|longues"
+        r"|detailed|verbose)|(?:keep (?:the |your |all )?)?(?:answers|replies|responses) (?:short|brief|concise)"
+        r"|(?:answers|replies|responses) (?:can|may) (?:now )?be (?:longer|shorter|more detailed)"
+        r"|antworten (?:dürfen|können) (?:jetzt |wieder |ruhig )?(?:länger|kürzer|ausführlicher) sein"
+        r"|(?:kurze|knappe|lange|ausführliche) antworten|réponses (?:courtes|brèves|longues"
         r"|détaillées)"
         r"|respuestas (?:cortas|breves|largas|detalladas)|risposte (?:brevi|lunghe|dettagliate)|respostas (?:curtas"
         r"|longas|detalhadas)",

@@ -223,6 +223,7 @@ class _Standing:
             found.update(self._saying.get(one.shape, ()))
         if one.withdraws and not alike:
             found.update(self._named_by(one))
+            found.update(self._ended_by(one.ends))
         found = {n for n in found if not _is_of_others(one, self.all[n][1])}
         if one.permits:
             found.update(self._permitted_by(one.permits))
@@ -247,6 +248,13 @@ class _Standing:
             common = len(named.words & words)
             if common and (common > 1 or len(words) <= FEW) and _is_meant(named, words):
                 yield n
+
+    def _ended_by(self, ends: frozenset[str]) -> Iterator[int]:
+        """Demands of which all is ended that they say, in whatever form of a word: ``lancer`` and ``lance``."""
+        if len(ends) >= FEW and not any(map(IS_CJK.match, ends)):
+            for n, (_, rule) in self.all.items():
+                if not rule.forbids and len(said := _named(rule)) <= len(ends) and _says(said, ends):
+                    yield n
 
     def _permitted_by(self, permits: frozenset[str]) -> Iterator[int]:
         yield from self._saying.get((True, permits), ())
@@ -351,9 +359,9 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
         if now and (places.isdisjoint(now) if new.withdraws else not places <= now):
             return True
     if new.ends:
-        return old.forbids or not _says(old.words, new.ends)
+        return old.forbids or not _says(_named(old), new.ends)
     if not old.forbids:
-        return new.withdraws and _leaves_demanded(new, old)
+        return new.withdraws and not (new.shape and new.shape == old.shape) and _leaves_demanded(new, old)
     meant, before = new.things, old.things
     if not new.withdraws:
         return not before.all <= meant.known
