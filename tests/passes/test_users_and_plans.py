@@ -124,12 +124,20 @@ def test_a_call_that_asks_for_the_list_leaves_the_list_in_force(name: str, asked
     [
         *(("completed", "done"), ("Done", "done"), ("已完成", "done"), ("erledigt", "done")),
         *(("incomplete", "open"), ("not_done", "open"), ("未完成", "open"), ("nicht erledigt", "open")),
+        *(("partially done", "open"), ("almost done", "open"), ("to be completed", "open")),
         *(("cancelled", ""), ("Skipped", ""), ("已取消", "")),
     ],
 )
 def test_a_step_is_done_or_open_as_its_status_says_and_neither_where_it_was_given_up(status: str, where: str) -> None:
     facts = plan([Message("assistant", (ToolCall("1", "todo", json.dumps({"todos": todos(status)})),))], {"todo"})
     assert [fact.section for fact in facts] == [where][: bool(where)]
+
+
+@pytest.mark.parametrize("key", ["done", "completed"])
+def test_a_step_may_say_that_it_is_done_without_a_status(key: str) -> None:
+    steps = [{"task": "first", key: True}, {"task": "second", key: False}]
+    facts = plan([Message("assistant", (ToolCall("1", "todo", json.dumps({"todos": steps})),))], {"todo"})
+    assert [(fact.section, fact.text) for fact in facts] == [("done", "first"), ("open", "second")]
 
 
 @pytest.mark.parametrize("format", ["openai-chat", "anthropic"])

@@ -28,8 +28,13 @@ _MERGES = re.compile(r'"merge"\s*:\s*true')
 """Of a todo list: what it does not say stays as it was."""
 
 _DONE = re.compile(
-    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<![未没不])(?:complete|done|finished|erledigt|完成|完了)", re.IGNORECASE
+    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<!partially )(?<!almost )(?<!to be )(?<![未没不])"
+    r"(?:complete|done|finished|erledigt|完成|完了)",
+    re.IGNORECASE,
 )
+_TICKS = ("done", "completed")
+"""Of a step without a status: whether it is done."""
+
 _DROPPED = re.compile(r"cancel|skipped|dropped|deleted|abgebrochen|取消", re.IGNORECASE)
 """A step that is neither done nor to be done."""
 
@@ -170,4 +175,5 @@ def _entries(call: ToolCall) -> Iterator[tuple[str, str, str]]:
         elif isinstance(entry, Mapping):
             texts = [entry[key] for key in ("content", "step", "title", "task", "text", "description") if key in entry]
             text = clipped(texts[0], QUOTE) if texts and isinstance(texts[0], str) else ""
-            yield str(entry.get("id", text)), text, clipped(str(entry.get("status") or ""), 40)
+            status = entry.get("status") or ("done" if any(entry.get(key) is True for key in _TICKS) else "")
+            yield str(entry.get("id", text)), text, clipped(str(status), 40)
