@@ -48,6 +48,9 @@ _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
 _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
 """A digit and a letter: words of prose and code that stand where a secret may stand seldom have both."""
 
+_BREAK = r"(?:\s|\\{1,16}[nr]|[>#|│-])"
+"""Between the lines of a key: as they are, in JSON, in a quotation or a comparison."""
+
 KINDS: tuple[Kind, ...] = (
     Kind(
         "prefixed API keys (OpenAI, Anthropic, Groq, xAI, Hugging Face, NVIDIA, GitLab, ...)",
@@ -124,10 +127,13 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "private key",
-        # One that is cut off ends where its letters do: code that looks for keys names their first line, and goes on.
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:"
-        r"(?:[^-]|-(?!----)){0,20000}+-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-        r"|(?:[\w+/=\s:,.()@]|-(?!----)|\\++(?![\"'])){16,}+)",
+        # One that is cut off ends where its lines do: prose, logs and code that name its first line go on behind it.
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:[^-]|-(?!----)){0,20000}+-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        rf"|(?:{_BREAK}{{1,8}}[A-Z][\w-]{{2,20}}: [^\n\\]{{1,80}}){{0,4}}"
+        # A path that follows ends in a dot or a colon; before a line may stand its file, number or time.
+        rf"(?:{_BREAK}{{0,40}}+[A-Za-z0-9+/]{{16,}}+={{0,2}}(?![\w.:-])"
+        r"|(?:\n|\\{1,16}n)(?:[^\n\\]|\\{1,16}(?:t|u[0-9a-f]{4})){0,80}?[A-Za-z0-9+/]{48,}+={0,2})+)",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
         "MIIEpAIBAAKCAQEA",
     ),

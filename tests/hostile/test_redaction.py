@@ -108,6 +108,28 @@ def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: 
     assert secret not in redact(text)
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("", "+", "-", "> ", "    ", "{n:>6}\t", "{n:>6}→", "certs/my key.pem:{n}:", "web-1  | "),
+        *("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF\n\n", "2026-03-04T09:12:59Z web-1 "),
+    ],
+)
+def test_of_a_key_that_is_cut_off_nothing_stands_but_what_follows_it(before: str, depth: int) -> None:
+    """As files, comparisons, searches and logs show its lines, and as JSON has them."""
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *(f"{MIXED}{n:02}{HEX}{MIXED}" for n in range(9))]
+    every = "" if "Proc" in before else before
+    lines = [every.format(n=n) + line for n, line in enumerate(lines)]
+    lines[1] = before.format(n=1) + lines[1].removeprefix(every.format(n=1))
+    text = "\n".join([*lines, "", "Then deploy on Friday."])
+    for _ in range(depth):
+        text = json.dumps({"output": text})
+    clean = redact(text)
+    assert HEX not in clean
+    assert "Then deploy on Friday." in clean
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize(
     "said",
@@ -166,6 +188,8 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "def f(secret: str): ...; const login = (password: string): void => {}; apiKey = await ask()",
         "    if session_token:\n   374→        return session_token()\n  1375\t  if password:\n  1376\t    pass",
         'if "-----BEGIN PRIVATE KEY-----" in text:\n    raise ValueError("a key")\n' + "x = 1\n" * 20,
+        "It starts with -----BEGIN PRIVATE KEY----- so it is PKCS8. Then deploy to web-1, port 8080, on Friday.",
+        "a.pem:-----BEGIN RSA PRIVATE KEY-----\ncerts/production/w.pem:-----BEGIN RSA PRIVATE KEY-----\nmain 3f786850e",
         "PRIMARY KEY pk_orders_2024, index sk_v6_rcv_saddr, VK_FORMAT r8_unorm8, hf_xet.COMPUTE_SHA256",
         "NotificationServiceProvider.create.some_method_name_that_is_27long hvs.handlers_for_vertex_shaders",
         '{"token": "0x1234567890abcdef1234567890abcdef12345678", "auth": "oauth2"} user_auth: oauth2-proxy',
