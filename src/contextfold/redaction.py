@@ -30,9 +30,9 @@ class Kind(NamedTuple):
 
 _NAMES = (
     r"(?:pass(?:word|wd|phrase)|client-key-data"
-    r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key"
-    r"|(?:access|auth|refresh|session|bot|api|id|csrf|private)[-_ ]?token|client[-_ ]?secret|secret|authorization"
-    r"|credential)"
+    r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key(?:[-_]?base)?"
+    r"|(?:access|auth|refresh|session|bot|api|id|csrf|private|security|vault)[-_ ]?token|client[-_ ]?secret|secret"
+    r"|authorization|credential)"
 )
 _ESCAPED = r"\\++(?![\"'])"
 """Backslashes of a value. Those before a quote are how JSON writes it inside of a string: there the value ends."""
@@ -76,6 +76,9 @@ KINDS: tuple[Kind, ...] = (
         r"|p(?:scale_(?:tkn|pw|oauth)_[\w.=-]{32,100}|ul-[0-9a-f]{40}|at[A-Za-z0-9]{14}\.[0-9a-f]{64})"
         r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
         r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b"
+        r"|dckr_(?:pat|oat)_[\w-]{24,60}|rubygems_[0-9a-f]{48}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|pcsk_\w{50,100}"
+        r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}|LTAI[A-Za-z0-9]{16,24}\b"
+        r"|CCIP[AR]T_\w{40,100}|sq0(?:csp|atp)-[\w-]{22,60}|key-[0-9a-f]{32}\b|CLOJARS_[0-9a-f]{60}|(?:nfp|vcp)_[\w-]{24,60}"
         r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
         "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
         "aZ3kQ9xT7vB2nM5pL8rW",
@@ -138,6 +141,15 @@ KINDS: tuple[Kind, ...] = (
         "MIIEpAIBAAKCAQEA",
     ),
     Kind(
+        "private key in base64, or PuTTY's",
+        # A certificate begins in the same way, and stays.
+        r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJ|FQyBQUklW|PUEVOU1NI|FTkNSWVBU|EU0EgUFJJ|QR1AgUFJJ)[\w+/=-]{16,20000}"
+        rf"|(?P<keep>\bPrivate-Lines: \d{{1,4}}){_BREAK}{{1,8}}"
+        rf"(?:[A-Za-z0-9+/]{{16,}}+={{0,2}}{_BREAK}{{0,8}}+){{1,200}}",
+        "tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB",
+        "NSUlFcEFJQkFBS0NBUUVB",
+    ),
+    Kind(
         "Bearer credentials",
         r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})(?:[^\s'\",;}\\]|\\++(?![\"'])){4,2000}",
         "Authorization: Bearer abcdef0123456789",
@@ -173,19 +185,33 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "secret in a query",
-        r"(?i:(?P<keep>[?&;](?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)"
+        # & as Go writes it in JSON, and an address inside of an address.
+        r"(?i:(?P<keep>(?:[?&;]|\\u0026|%(?:3f|26))(?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)"
         r"|pwd|pass|key|sig|auth|code)"
-        rf"=))(?:[^&\s#'\"<>\\]|{_ESCAPED}){{3,1000}}",
+        rf"(?:=|%3d)))(?:(?!\\u0026|%26)(?:[^&\s#'\"<>\\]|{_ESCAPED})){{3,1000}}",
         "postgresql://host/db?user=bob&password=hunter2",
         "hunter2",
     ),
     Kind(
         "named secret in quotes",
         # Behind backslashes, too: a call that writes JSON has it as text inside of its own.
-        rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}\\{{0,16}}[\"'])(?!bearer\b|basic\b)"
-        r"(?:[^\"'\s\[\\]|\\++(?![\"'])){4,500})",
+        # What stands in double quotes ends neither with an apostrophe, nor with one of its own behind a backslash.
+        rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}(?:(\\{{0,16}}\")|\\{{0,16}}'))"
+        r"(?!bearer\b|basic\b|\[)"
+        r"(?:[^\"'\s\\]|\\++(?![\"'])|(?(2)'|(?!))|(?<!\\)(?:\\(?=\")|\\\\(?=\\))\2){4,500})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",
+    ),
+    Kind(
+        "secret of an environment",
+        # Up to the blank, with all its signs.
+        r"(?P<keep>(?:^|[\s\"']|\\n)[A-Z0-9_]{0,60}(?:PASS(?:WORD|WD|PHRASE)|_PASS|_PWD|SECRET|TOKEN"
+        r"|(?:SECRET|PRIVATE|API|ACCESS|ACCOUNT|ENCRYPTION|SIGNING|MASTER)_?(?:ACCESS_)?KEY(?:_BASE)?)=)"
+        r"(?![$<{(\[/~.]|[A-Za-z_][\w.]{0,60}[(\[])(?=[^\s\"'`\\]{0,200}\d)(?=[^\s\"'`\\]{0,200}[A-Za-z])"
+        r"(?=[^\s\"'`\\]{0,200}[^\w\s\"'`\\])"
+        rf"(?:[^\s\"'`\\]|{_ESCAPED}){{6,500}}",
+        "\nDB_PASSWORD=p4,ss;w0rd&x",
+        "p4,ss;w0rd&x",
     ),
     Kind(
         "named secret",
@@ -197,12 +223,27 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "token, or a short name of a password",
-        r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
+        r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|APP_KEY=(?:base64:)?|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
         r"(?=[^\s\"'\\]{20})|\btoken=(?=[^\s&]{20})|[\"'](?:pass|pwd|auth)\\{0,16}[\"']\s{0,4}:\s{0,4}\\{0,16}[\"'])"
         # Addresses of Ethereum name tokens, too, and oauth2 is a way to authenticate.
         rf"{_NO_SECRET}(?![/~.]|0x[0-9a-fA-F]{{40}}\b|(?i:oauth)){_MIXED}{_SIGN}{{6,1000}}",
         "export GITHUB_TOKEN=abc123def456",
         "abc123def456",
+    ),
+    Kind(
+        "password in SQL, in Markdown and code, and of an account",
+        r"(?i:(?P<keep>\bidentified(?: with \w{1,60})? by(?: password)?\s{1,4}'"
+        r"|\b(?:with|encrypted|login)\s{1,4}password\s{1,4}'))(?![$<%:{])[^\s'\\]{4,300}"
+        # Words of prose may follow, too, so a figure must be in it.
+        rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}|：\s{{0,4}})"
+        r"|(?i:(?<![a-z])(?:db|ssh|sudo|su|become|user|smtp|mail|root|admin|ftp|redis|mysql|pg)_?pass"
+        r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))"
+        rf"(?!/|\d{{1,9}}\b){_NO_SECRET}{_MIXED}{_SIGN}{{6,300}}"
+        rf"|(?P<keep3>\bauth=\([\"'][^\s\"']{{1,100}}[\"'],\s?[\"'])(?![$<]){_WORD}{{4,300}}"
+        r"|(?P<keep4>(?:^|\s|\\n)token:\s)(?=[\w.~+/=-]{0,200}\d)(?=[\w.~+/=-]{0,200}[A-Za-z])"
+        r"(?![a-z][a-z0-9]{0,20}[_./-])[\w.~+/=-]{32,2000}",
+        "ALTER USER bob WITH PASSWORD 'correcthorse'",
+        "correcthorse",
     ),
     Kind(
         "secret beside its name",
@@ -241,14 +282,16 @@ KINDS: tuple[Kind, ...] = (
         "cookie",
         # With all pairs of the header: which of them is the session's, its name does not say.
         r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie\\{0,16}[\"']?:\s{0,4}(?:\[\s{0,4})?\\{0,16}[\"']?[\w.-]{1,80}="
-        r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?\\{0,16}[\"']?[\w.-]{1,80}=)"
+        r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?\\{0,16}[\"']?[\w.-]{1,80}="
+        r"|(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
     ),
     Kind(
         "name and password of a command",
-        rf"(?P<keep>\bcurl\s(?:[^\n|;&]{{0,200}}?\s)??(?:-u|--user)[ =]?{_OPEN}[\w.@+-]{{1,80}}:)"
+        rf"(?P<keep>\bcurl\s(?:(?:[^\n|;&]|\\\n){{0,200}}?\s)??(?:-[a-zA-Z]{{0,4}}u"
+        rf"|--user)[ =]?{_OPEN}[\w.@+-]{{1,80}}:)"
         rf"(?![$<]){_WORD}{{3,300}}"
         rf"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{{0,200}}?\s)??-p{_OPEN})"
         rf"(?!\s|ort\b|[$<]){_WORD}{{4,300}}"
@@ -262,7 +305,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "password of a command",
-        r"(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key|secret(?:-key)?))"
+        r"(?P<keep2>(?:^|\s)(?:ENV|ARG|setx|set -g?x|configure set)\s{1,4}[\w.-]{0,60}?"
+        rf"(?i:{_NAMES}|token)\s{{1,4}}{_OPEN})(?![$<\[=-]){_WORD}{{4,300}}"
+        r"|(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key|secret(?:-key)?))"
         rf"[= ]{_OPEN})(?![$<\[-]){_WORD}{{4,300}}",
         "mysql --password hunter22 -u root",
         "hunter22",
