@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from contextfold.archive import Archive, open_archive
 from contextfold.errors import ArchiveError, PolicyError, StoreConflict
 from contextfold.inspector.stored import stored
 from contextfold.store import Retention, Session
+from contextfold.store.database import Database
 from contextfold.store.sql import SQLStore
 from effort import crossed, examples
 
@@ -176,6 +178,40 @@ def test_no_file_holds_a_word_of_what_was_deleted(tmp_path: Path) -> None:
     stays.append(said(1, 10, 30))
     assert held() == 0
     store.close()
+
+
+@pytest.mark.parametrize("at", ["before the purge", "in it", "while a reader needs the log"])
+def test_what_an_interrupted_purge_left_the_next_one_wipes(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it finds nothing that has expired. One that was not interrupted leaves nothing to do."""
+    clock = Clock()
+    store = SQLStore(f"sqlite:///{tmp_path}/held.db", clock=clock)
+    gone = opened(store, ("", "a"))
+    gone.append([{"role": "user", "content": f"zanzibar{n}" + " and more" * 60} for n in range(300)])
+    clock.now += 1
+    retention = Retention(idle_seconds=1e-6)
+    if at == "while a reader needs the log":
+        with sqlite3.connect(f"{tmp_path}/held.db", isolation_level=None) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM agent_sessions").fetchone()
+            assert retention.apply(store)
+        reader.close()
+    else:
+        broken: type = SQLStore if at == "before the purge" else Database
+        with monkeypatch.context() as patch:
+            patch.setattr(broken, "purge" if broken is SQLStore else "truncate_log", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                retention.apply(store)
+    assert retention.apply(store) == []
+    assert not any(b"zanzibar" in file.read_bytes().lower() for file in tmp_path.iterdir())
+    monkeypatch.setattr(Database, "truncate_log", interrupted)
+    assert retention.apply(store) == []
+    store.close()
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_what_is_used_meanwhile_stays(url: str) -> None:

@@ -108,13 +108,13 @@ class Database:
         with self._mapped(), self._engines().writer.begin() as connection:
             yield connection
 
-    def truncate_log(self) -> None:
-        """Empty the write-ahead log of SQLite, as far as no reader needs it. Raises ``StoreError``."""
+    def truncate_log(self) -> bool:
+        """Empty the write-ahead log of SQLite; False where a reader needs it. Raises ``StoreError``."""
         with self._mapped(), self._engines().writer.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("PRAGMA busy_timeout = 1000")  # while it waits for readers, no one else writes
             try:
-                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return not driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             finally:
                 driver.execute(f"PRAGMA busy_timeout = {PATIENCE * 1_000}")
 

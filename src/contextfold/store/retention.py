@@ -53,7 +53,8 @@ class Retention:
         """Delete the sessions of a namespace that may go: messages, summaries, index, and their files in an archive.
 
         Returns those that were deleted, as they were. Each goes in one transaction, and its files before that, so
-        an interrupted run is repeated. What a file of SQLite still holds of them is wiped at the end. A session that is
+        an interrupted run is repeated. What a file of SQLite still holds of them, and of what was deleted before, is
+        wiped at the end. A session that is
         written to at this very moment stays, perhaps without its file: the store has all its messages. Raises
         ``StoreError`` and ``ArchiveError``; the sessions that came before are deleted then.
         """
@@ -65,6 +66,5 @@ class Retention:
                 if store.delete_idle(state.thread, self.idle_seconds or 0.0):
                     deleted.append(state)
         finally:
-            if deleted:
-                store.purge()
+            store.purge()
         return deleted

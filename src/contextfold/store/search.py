@@ -11,6 +11,7 @@ What belongs here: tables of the index, writing and asking it. What does not: wh
 
 from __future__ import annotations
 
+import random
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,9 @@ _LARGEST = 1 << (_PLACE_BITS - PIECE_BITS - _LENGTH_BITS)
 
 _MERGED_PAGES = 500
 """Two megabytes of the index in one transaction: some ten milliseconds in which no one else writes."""
+
+_DELETED = 1
+"""What the file of SQLite is marked with until a purge has ended: one that was interrupted is made up for."""
 
 _OF = "namespace = :namespace AND session_id = :session_id"
 _INSERT = {
@@ -130,16 +134,39 @@ def forget_message(connection: Connection, thread: Thread, sequence: int, conten
     )
 
 
-def merge_deleted(connection: Connection, *, is_first: bool) -> bool:
+def is_unpurged(connection: Connection) -> bool:
+    """Whether a file of SQLite may hold words of what was deleted."""
+    return connection.exec_driver_sql("PRAGMA user_version").scalar() != 0
+
+
+def new_run() -> int:
+    """A number for one purge: the mark that it leaves, which whatever is deleted meanwhile replaces."""
+    return random.randrange(2, 1 << 31)
+
+
+def merge_deleted(connection: Connection, run: int | None) -> bool:
     """Go on rewriting SQLite's index without the words of what was deleted, which it only marks as such; False once
-    that is done. ``is_first``: it begins.
+    that is done. ``run``: it begins.
     """
+    if run is not None:
+        _mark(connection, run)
     before = _changes(connection)
-    pages = -_MERGED_PAGES if is_first else _MERGED_PAGES
+    pages = _MERGED_PAGES if run is None else -_MERGED_PAGES
     connection.execute(
         text("INSERT INTO session_words (session_words, rank) VALUES ('merge', :pages)"), {"pages": pages}
     )
-    return is_first or _changes(connection) - before > 1  # the command counts as one
+    return run is not None or _changes(connection) - before > 1  # the command counts as one
+
+
+def end_run(connection: Connection, run: int) -> None:
+    """Nothing is left to purge, unless something was deleted since ``run`` began."""
+    if connection.exec_driver_sql("PRAGMA user_version").scalar() == run:
+        _mark(connection, 0)
+
+
+def _mark(connection: Connection, number: int) -> None:
+    """In the header of the file, with the transaction: 0 where nothing is to be purged."""
+    connection.exec_driver_sql(f"PRAGMA user_version = {number}")
 
 
 def _changes(connection: Connection) -> int:
@@ -151,6 +178,8 @@ def _delete_rows(connection: Connection, first: int, stop: int) -> None:
     column = "rowid" if connection.dialect.name == "sqlite" else "id"
     statement = text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop")
     connection.execute(statement, {"first": first, "stop": stop})
+    if connection.dialect.name == "sqlite":
+        _mark(connection, _DELETED)
 
 
 class _Index:

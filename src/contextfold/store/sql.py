@@ -121,16 +121,21 @@ class SQLStore:
 
     def purge(self) -> None:
         """Leave nothing of what was deleted in a file of SQLite: in its index, and in its write-ahead log unless a
-        reader needs that. In PostgreSQL it is VACUUM that does so.
+        reader needs that. What was not finished, the next call does. In PostgreSQL it is VACUUM that does so.
         """
         if self.database.dialect != "sqlite":
             return
-        is_first, goes_on = True, True
+        with self.database.read() as connection:
+            if not search.is_unpurged(connection):
+                return
+        run, is_first, goes_on = search.new_run(), True, True
         while goes_on:  # a transaction each, so that no writer waits for long
             with self.database.write() as connection:
-                goes_on = search.merge_deleted(connection, is_first=is_first)
+                goes_on = search.merge_deleted(connection, run if is_first else None)
             is_first = False
-        self.database.truncate_log()
+        if self.database.truncate_log():
+            with self.database.write() as connection:
+                search.end_run(connection, run)
 
     # ---- messages ----
 
