@@ -232,6 +232,16 @@ def test_messages_and_answer_are_appended_around_the_call() -> None:
     assert len(session.history()) == 4
 
 
+def test_one_message_that_answer_returns_is_appended_as_a_list_of_it_is() -> None:
+    """The answer is paid for by then: an error would lose it."""
+    session = opened(DictStore())
+    assert session.call(Provider(64_000), turns(1)[:1], answer=lambda response: response) == ANSWER
+    assert asyncio.run(session.acall(Provider(64_000), turns(2)[4:5], answer=dict)) == ANSWER
+    assert [message["role"] for message in session.history()] == ["user", "assistant"] * 2
+    with pytest.raises(InputError):
+        session.call(Provider(64_000), answer=lambda _: None)
+
+
 def test_answers_that_take_long_keep_no_other_session_waiting_for_a_thread(sqlite_store: SQLStore) -> None:
     """Blocking clients in async code: a process has forty threads for short work, and more conversations than that."""
     gate = threading.Event()

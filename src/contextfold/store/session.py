@@ -161,7 +161,7 @@ class Session:
         system: str | None = None,
         tools: Sequence[Any] | None = None,
         max_tokens: int | None = UNLIMITED,
-        answer: Callable[[T], Sequence[Any]] | None = None,
+        answer: Callable[[T], Any] | None = None,
         on_result: Callable[[CompactionResult], object] | None = None,
         cancel: Cancellation | None = None,
     ) -> T:
@@ -173,8 +173,8 @@ class Session:
             messages: new ones, appended before anything is sent.
             max_tokens: the answer limit, if ``send`` takes one: it is then called ``send(view, max_tokens)``, and with
                 a lower one where the provider says that prompt and answer together do not fit.
-            answer: makes the messages to append out of the response, so that the session has them when this returns.
-                None: append the answer yourself.
+            answer: makes the messages to append out of the response, or one message, so that the session has them when
+                this returns. None: append the answer yourself.
             on_result: gets the ``CompactionResult`` whose view was answered, sync or async.
             cancel: as for ``view``.
 
@@ -287,7 +287,7 @@ class Session:
         system: str | None = None,
         tools: Sequence[Any] | None = None,
         max_tokens: int | None = UNLIMITED,
-        answer: Callable[[Any], Sequence[Any]] | None = None,
+        answer: Callable[[Any], Any] | None = None,
         on_result: Callable[[CompactionResult], object] | None = None,
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
@@ -379,7 +379,7 @@ class Session:
         messages: Sequence[Any],
         request: SessionRequest,
         max_tokens: Any,
-        answer: Callable[[Any], Sequence[Any]] | None,
+        answer: Callable[[Any], Any] | None,
         on_result: Callable[[CompactionResult], object] | None,
         ports: Ports,
     ) -> Any:
@@ -394,7 +394,10 @@ class Session:
         flow = await self._now(ports)
         response, result = await SessionCall(flow, request, ports, self._means.observe()).answer(send, max_tokens)
         if answer is not None:
-            await self._append(await ports.call(answer, response), None, ports)
+            said = await ports.call(answer, response)
+            # One message as it is: the answer is paid for, and an error would lose it.
+            is_list = isinstance(said, Sequence) and not isinstance(said, Mapping)
+            await self._append(said if is_list else [said], None, ports)
         if on_result is not None:
             await hand_over(ports, on_result, result)
         return response
