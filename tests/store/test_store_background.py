@@ -604,3 +604,36 @@ def stress(*arguments: str) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_no_turn_waits_for_a_model_that_is_silent_until_the_window_is_full() -> None:
+    """It is asked beside the conversation alone, for each turn once at most; then the built-in summarizer stands in."""
+    asked: list[threading.Thread] = []
+    entered, ended = threading.Event(), threading.Event()
+
+    def silent(prompt: str) -> str:
+        asked.append(threading.current_thread())
+        entered.set()
+        assert ended.wait(PATIENCE)
+        raise SummaryFailed("silent")
+
+    told = Told()
+    compactor = Compactor(window=16_000, summarizer=silent, on_event=told)
+    session = compactor.session("thread", DictStore(), options=SOFT)
+    session.append(said(6, 500))
+    session.view()
+    assert entered.wait(PATIENCE)
+    session.append(said(6, 500, 6))
+    session.view()  # one is due, and does not wait for the other
+    assert len(asked) == 1
+    ended.set()
+    turns = 0
+    while not session.summaries():
+        asked[-1].join(PATIENCE)
+        session.append(said(2, 500, 12 + 2 * turns))
+        turns += 1
+        session.view()
+    assert 5 < turns < 20
+    assert threading.current_thread() not in asked
+    assert len(asked) <= turns + 1
+    assert told.names().count("fallback_used") == 1

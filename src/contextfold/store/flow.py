@@ -33,7 +33,7 @@ from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass, saved, under_archive
 from contextfold.passes.question import Question, is_thinking_asked_for
 from contextfold.passes.recalling import CONSIDERED, Asked, Evicted, asked_of, block
-from contextfold.policy import Limits, Policy
+from contextfold.policy import PATIENCE, Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
@@ -88,6 +88,8 @@ class Flow:
         self.background = Background(self.policy.summary.parallel)
         self.fruitless: tuple[int, int] | None = None
         """Revision and length at which a pass changed nothing: it is not tried again until something changed."""
+        self.failed: int | None = None
+        """Revision under which a model was asked for a summary and gave none."""
         self.rejected: set[int] = set()
         """Summaries that were prepared and do not fit the messages any more."""
         self.is_strict = False
@@ -99,6 +101,7 @@ class Flow:
         # What was learned of the session holds whatever its options are; a second thread in the background would pay
         # twice.
         other.background, other.is_strict, other.rejected = self.background, self.is_strict, self.rejected
+        other.failed = self.failed
         return other
 
     async def settle(self, request: SessionRequest, ports: Ports, observer: Observer) -> Settled:
@@ -106,7 +109,7 @@ class Flow:
         settled = await (await _Settling.of(self, request, ports, observer)).run()
         self.reader.remember(settled.loaded)
         if settled.rules.soon(settled.size) and self._may_prepare(settled.loaded.state):
-            self.background.start(partial(self._prepare, request), ports)
+            self.start_preparing(request, ports)
         return settled
 
     async def bounds(self, request: SessionRequest, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
@@ -179,6 +182,9 @@ class Flow:
         prepared = state.prepared_id is not None and state.prepared_id not in self.rejected
         return not prepared and not state.is_summarizing and not self.is_idle(state)
 
+    def start_preparing(self, request: SessionRequest, ports: Ports) -> None:
+        self.background.start(partial(self._prepare, request), ports)
+
     async def _prepare(self, request: SessionRequest, ports: Ports) -> None:
         """A summary that is recorded and not in force. What goes wrong is told, and changes nothing."""
         observer = self.means.observe()
@@ -205,6 +211,8 @@ class _Settling:
         self.observer = observer
         self.forced = request.forced
         """What was asked for and is not done yet."""
+        self.stands_in = False
+        """The built-in summarizer takes the place of a model that had its time."""
         self.changed = False
         self.before: int | None = None
         self.waited = 0
@@ -276,8 +284,8 @@ class _Settling:
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
         loaded, rules, size = await self.reader.steady(partial(self.read_on, resting=False), self.ports)
-        if loaded.until == loaded.state.message_count:
-            await self._pass(loaded, rules, size, SOFT)
+        if loaded.until == loaded.state.message_count and await self._pass(loaded, rules, size, SOFT) == "nothing":
+            self.flow.failed = loaded.state.revision
 
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
         """The view with all messages; or, where more were appended than should be in memory, with those that are to be
@@ -382,6 +390,13 @@ class _Settling:
         # A prepared summary has neither the caller's instructions nor the smaller size that a refusal asks for.
         if self.forced is None and await self._adopt(loaded, rules, size, due):
             return
+        if complete and self._goes_on(loaded.state, rules, size):
+            # What failed is tried again beside the conversation: no turn waits for a model that is silent.
+            self.flow.start_preparing(self.request, self.ports)
+            self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
+            self.observer.emit("skipped", "a summary is being prepared", tokens=size.tokens)
+            return
+        self.stands_in = complete and self.policy.fallback is not None and self._has_failed(loaded.state)
         step = await self._pass(loaded, rules, size, due)
         if step == "busy":
             await self._wait(loaded)
@@ -389,8 +404,24 @@ class _Settling:
         if step == "nothing":
             # Else every view of the same session would try again, and pay for the same failure.
             self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
+            self.flow.failed = loaded.state.revision
         if step in ("made", "nothing") and complete:
             self.forced, self.changed = None, self.changed or step == "made"
+
+    def _has_failed(self, state: SessionState) -> bool:
+        """Whether a summary beside the conversation, or one that a turn waited for, failed for what is in force."""
+        return self._is_beside and self.flow.failed == state.revision
+
+    @property
+    def _is_beside(self) -> bool:
+        is_asked = self.flow.means.summarizer is not None and self.policy.on_failure == "keep"
+        return is_asked and self.flow.options.background and self.forced is None
+
+    def _goes_on(self, state: SessionState, rules: SessionRules, size: SessionSize) -> bool:
+        """Whether this turn may go out under the old view, while a summary is made, or one that failed tried again."""
+        is_first = self.request.limit is None and self.request.revise is None
+        is_made = self._has_failed(state) or (self._is_beside and self.flow.background.is_busy)
+        return is_first and is_made and size.tokens <= PATIENCE * rules.limits.window
 
     async def _pass(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> Step:
         """A pass under the lease. No other worker makes a summary of this session meanwhile."""
@@ -414,6 +445,9 @@ class _Settling:
         material = await self._material(loaded)
         question = self._question(loaded, material, rules, size, due)
         means = self._means(material.layout)
+        if self.stands_in:
+            text = "the summary beside the conversation failed: the built-in extractive one stands in"
+            self.observer.emit("fallback_used", text, fallback=self.policy.fallback)
         started = self.ports.clock.now()
         made = await self._made(question, means)
         if isinstance(made, Nothing) or not await self._archived(made.compaction, question, loaded, means):
@@ -432,7 +466,8 @@ class _Settling:
 
     def _means(self, layout: Layout) -> Means:
         archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
-        return Means(self.ports, self.observer, self.flow.means.summarizer, archive, retries=self.request.retries)
+        summarizer = None if self.stands_in else self.flow.means.summarizer
+        return Means(self.ports, self.observer, summarizer, archive, retries=self.request.retries)
 
     async def _archived(self, record: Compaction, question: Question, loaded: Loaded, means: Means) -> bool:
         """Save the originals of what a record hides. What is folded is in the archive that the summary in force names;
