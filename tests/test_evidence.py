@@ -161,6 +161,15 @@ def test_json_inside_a_string_is_cut_at_its_escaped_line_breaks() -> None:
     assert "step 7 wrote out_7.csv" in texts(message)
 
 
+def test_a_progress_bar_is_one_line_in_its_last_state() -> None:
+    states = (f"Epoch 3: {n:3}%|{'█' * (n // 10):10}| {n}/100 [00:{n % 60:02}, loss={1 - n / 200}]" for n in range(101))
+    bar = "\r" + "\r".join(states)
+    message = answered(f"$ python train.py\r\n{bar}\rWarning: disk low\rsaved to runs/a41f\r\ndone in 41 s\r\n")
+    last = f"Epoch 3: 100%|{'█' * 10}| 100/100 [00:40, loss=0.5]"
+    assert texts(message) == ["$ python train.py", last, "Warning: disk low", "saved to runs/a41f", "done in 41 s"]
+    assert texts(answered("1.5\r2.5\r3.5")) == ["1.5", "2.5", "3.5"], "here it ends lines"
+
+
 @given(st.text(max_size=600))
 def test_every_line_stands_in_the_message(text: str) -> None:
     for line in lines_of(said("user", text)):

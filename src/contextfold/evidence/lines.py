@@ -46,6 +46,7 @@ _GUTTER = re.compile(r"[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])")
 
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 _SAYS = re.compile(r"[^\W_]").search
 """Whether there is a letter or digit in a text."""
 
@@ -239,7 +240,8 @@ def is_cjk(word: str) -> bool:
 def _cut_lines(text: str) -> list[str]:
     """The lines of a text that hold a letter or digit, without numbers and blanks around them, long ones in pieces."""
     lines: list[str] = []
-    for row in quoting.uncolored(text).splitlines():
+    text = quoting.uncolored(text)
+    for row in (_last_states(text) if "\r" in text else text).splitlines():
         if len(row) > WIDTH:
             for part in _without_data(row).splitlines():
                 lines += _pieces(_without_number(part))
@@ -247,6 +249,19 @@ def _cut_lines(text: str) -> list[str]:
             line = row.strip()
             lines.append(_without_number(row) if line[:1].isdigit() else line)
     return list(filter(_SAYS, lines))
+
+
+def _last_states(text: str) -> str:
+    """The text without what was written over: of the states of a progress bar, which differ in figures, the last."""
+    if "\n" not in text or text.count("\r") == text.count("\r\n"):  # ends of lines
+        return text
+    return "\n".join([_last_state(row) if "\r" in row else row for row in text.split("\n")])
+
+
+def _last_state(row: str) -> str:
+    # by their letters, since other words stay: what a bar was written over may be an error
+    states = {_NO_LETTERS.sub("", state): state for state in row.split("\r")}
+    return "\r".join(states.values())
 
 
 def _without_number(row: str) -> str:
