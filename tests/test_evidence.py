@@ -170,6 +170,25 @@ def test_a_progress_bar_is_one_line_in_its_last_state() -> None:
     assert texts(answered("1.5\r2.5\r3.5")) == ["1.5", "2.5", "3.5"], "here it ends lines"
 
 
+CUSTOMERS = [{"id": f"cus_{n:08}", "city": "Port Elizabeth " * (n % 4), "name": f"Ada Lovelace {n}"} for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(CUSTOMERS),
+        json.dumps(CUSTOMERS, separators=(",", ":")),
+        json.dumps({"text": json.dumps(CUSTOMERS)}),
+        "".join("<tr><td>{id}</td><td>{city}</td><td>{name}</td></tr>".format_map(one) for one in CUSTOMERS),
+    ],
+)
+def test_an_object_in_one_long_line_of_json_or_xml_stands_whole(text: str) -> None:
+    lines = texts(answered(text))
+    for one in CUSTOMERS:
+        (line,) = (line for line in lines if one["id"] in line)
+        assert re.search(rf"{one['name']}\b", line)
+
+
 @given(st.text(max_size=600))
 def test_every_line_stands_in_the_message(text: str) -> None:
     for line in lines_of(said("user", text)):

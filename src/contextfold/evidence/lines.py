@@ -47,6 +47,15 @@ _GUTTER = re.compile(r"[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])")
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_MANY = 3
+"""A line with more quotation marks, or opening brackets of tags, than that in its width is JSON, or XML."""
+
+_OBJECTS, _MEMBERS = ("},{", "}, {"), (',"', ', "', ',\\"', ', \\"')
+"""What stands between two objects of a list and two members of an object, in JSON without line breaks."""
+
+_CLOSED = re.compile(r"</[^<>]{1,40}>(?P<outer></[^<>]{1,40}>)?(?=\s*<\w)")
+"""The end of an element that another one follows, and of the one around it."""
+
 _SAYS = re.compile(r"[^\W_]").search
 """Whether there is a letter or digit in a text."""
 
@@ -292,14 +301,34 @@ def _by_width(line: str) -> Iterator[str]:
 
 
 def _cut(text: str) -> int:
-    """Where to cut: behind the last sentence in the second half of the width, else at its last blank or the next."""
+    """Where to cut: behind the last sentence in the second half of the width, else at its last blank or the next; JSON
+    and XML behind an object or a member.
+    """
     half = WIDTH // 2
+    if end := _end_of_object(text):
+        return end
     for marks in ((". ", "! ", "? ", "; ", "。", "！", "？", "；"), (" ", "，", "、", "\t"), (",", "|", "&")):
         cut = max(text.rfind(mark, half, WIDTH) + len(mark) - 1 for mark in marks)
         if cut >= half:
             return cut + 1
     found = _BREAK.search(text, WIDTH)
     return found.end() if found else len(text)
+
+
+def _end_of_object(text: str) -> int:
+    """Where the last object ends in the width of a line of JSON or XML, or else the last member of one; 0 elsewhere.
+
+    What is said of a thing so stands with its name, which blanks may part.
+    """
+    first = WIDTH // 4
+    if text.count('"', 0, WIDTH) > _MANY:
+        for marks in (_OBJECTS, _MEMBERS):
+            if (place := max(text.rfind(mark, first, WIDTH) for mark in marks)) >= 0:
+                return text.index(",", place) + 1
+    if text.count("<", 0, WIDTH) > _MANY:
+        ends = [(end["outer"] is not None, end.end()) for end in _CLOSED.finditer(text, first, WIDTH)]
+        return max(ends)[1] if ends else 0
+    return 0
 
 
 def _of_call(call: ToolCall) -> Iterator[_Entry]:
