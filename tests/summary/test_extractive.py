@@ -523,6 +523,10 @@ def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
         (extractive_cues.ERROR, 'ts=1 level=error msg="no pool"', "3.1 ERROR handling is fine"),
         (extractive_cues.ERROR, '{"level": "error", "msg": "no pool"}', '{"level": "info", "error": 0}'),
         (extractive_cues.ERROR, "process exited with code 2", "process exited with code 0"),
+        (extractive_cues.ERROR, "    ✕ adds two prices (12 ms)", "    ✓ adds two prices (12 ms)"),
+        (extractive_cues.ERROR, "tests/test_a.py::test_sum FAILED [ 50%]", "tests/test_a.py::test_sum PASSED [ 50%]"),
+        (extractive_cues.ERROR, "test prices::sum ... FAILED", "FAILED_STATES is a list of states"),
+        (extractive_cues.ERROR, "not ok 3 - adds two prices", "whether it is not ok is left open"),
     ],
 )
 def test_a_cue_tells_apart(cue: re.Pattern[str], yes: str, no: str) -> None:

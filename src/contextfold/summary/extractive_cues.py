@@ -353,7 +353,9 @@ OPEN = Cue(
 )
 
 ERROR = re.compile(
-    r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
+    # a test in a report
+    r"^\s{0,40}(?:[✕✖✗✘❌] ?\w|not ok\b)|\bFAILED(?:\s{1,9}\[ {0,2}\d{1,3}%\])?\s{0,9}$"
+    r"|^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
     r"|fehler|ERR!)\b[^\n:]{0,20}:(?!\s*(?:null|[Nn]one|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$))"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
     r"|错误[:：]|エラー[:：]|失败[:：]"
@@ -395,9 +397,11 @@ ERROR_WORDS = (
         "unreachable",
         "aborted",
         "not found",
+        "not ok",
     ),
     *("abgelaufen", "verweigert", "überschritten", "o such file", "exit", "returncode", "failed"),
     *("错误", "エラー", "失败", "过期", "超时", "被拒绝", "超出限制", "期限切れ", "タイムアウト", "拒否され"),
+    *"✕✖✗✘❌",
 )
 """One of these stands in each match of ``ERROR``."""
 
