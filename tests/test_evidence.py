@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -296,6 +297,17 @@ def test_one_line_of_its_own_goes_before_newer_lines_that_all_look_alike(row: st
 
     once = answered(f"{listing(0)}\n{told}")
     assert told in chosen([once, *(answered(listing(n)) for n in range(1, 8))], budget=300)
+
+
+def test_the_row_that_differs_from_the_others_of_its_list_is_quoted_whole() -> None:
+    def pods(n: int) -> list[str]:
+        return [f"cart-{n}{k}f4-x{k}z   1/1   Running   {k}   {k}d   10.0.{n}.{k}" for k in range(30)]
+
+    crashed = "cart-7b1f4-q2zk8   0/1   CrashLoopBackOff   41   9d   10.0.9.77"
+    messages = [answered("\n".join(pods(n))) for n in range(8)]
+    messages[2] = answered("\n".join([*pods(2)[:12], crashed, *pods(2)[12:]]))
+    code = [f"return cache_{name} of the {name}_store" for name in map("".join, permutations("abcde", 3))]
+    assert crashed in chosen([*messages, answered("\n".join(code))], budget=300)
 
 
 def test_what_was_met_lately_and_often_goes_before_what_was_met_long_ago_and_once() -> None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from contextfold import identifiers
 from contextfold.evidence.lines import is_cjk
-from contextfold.evidence.reading import Line, Lines, Source
+from contextfold.evidence.reading import OUTCOME, Line, Lines, Source
 from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
@@ -168,7 +168,7 @@ class Block:
             ],
             dtype=np.int32,
         )
-        bonuses = map(mul, lines.bonuses, shares) if shares else lines.bonuses
+        bonuses = _bonuses(lines, shares)
         self.floats = np.array([*bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
@@ -251,6 +251,20 @@ def _shares(lines: Lines) -> Sequence[float]:
     if max(counts.values()) < LEAST_ALIKE:
         return ()
     return [many**ALIKE if (many := counts[look]) >= LEAST_ALIKE else 1.0 for look in looks]
+
+
+def _bonuses(lines: Lines, shares: Sequence[float]) -> Sequence[float]:
+    """What each line counts besides what it shows. Where nearly all lines of an output look alike, one that does not
+    is what people look for there: the pod that crashes, the total of a table, what came of a run.
+    """
+    if not shares:
+        return lines.bonuses
+    bonuses = list(map(mul, lines.bonuses, shares))
+    odd = [n for n, share in enumerate(shares) if share == 1.0]
+    if 4 * len(odd) < len(shares):
+        for n in odd:
+            bonuses[n] = max(bonuses[n], OUTCOME * len(odd) ** ALIKE)
+    return bonuses
 
 
 def _mentions(lines: Lines, numbers: Sequence[int], shares: Sequence[float]) -> tuple[Sequence[int], Sequence[float]]:
