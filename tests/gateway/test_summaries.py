@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,28 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert asked.body.get("store") in (None, False)
     # The key is the request's: under it a provider would answer the request with the summary.
     assert not any("idempotency-key" in requests[number].headers for number in own)
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
+def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire: str) -> None:
+    """Each turn of such a client was another conversation, and paid for a summary; two gateways share one store."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        gateways = [stack.enter_context(InThread(settings)) for _ in range(2)]
+        for number, messages in enumerate(turns(wire, 60)):
+            said = [message for message in messages if message.get("role") != "system"]
+            told = {"role": "developer", "content": f"You are a careful agent. It is 12:{number:02}."}
+            raw = compact(body_of(wire, [told, *said]))
+            assert post(gateways[number % 2].url, PATHS[wire], raw).status == 200
+            sent = next(request for request in reversed(provider.requests) if not is_own(request))
+            assert f"12:{number:02}" in sent.text
+        asked = sum(map(is_own, provider.requests))
+    assert 2 < asked < 10  # 43 where each turn pays; with instructions that stay four or five
 
 
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:

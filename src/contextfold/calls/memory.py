@@ -17,6 +17,7 @@ from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
+from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.formats.base import Format
@@ -84,7 +85,7 @@ class KnownConversation:
         return self.attempt if isinstance(self.attempt, Prepared) else None
 
     def continues(self, wire: Sequence[Any], source: Format) -> bool:
-        """Whether these messages are the known ones, perhaps with more behind them.
+        """Whether these messages are the known ones, perhaps with other instructions before and with more behind them.
 
         Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
         to get their own objects back; a caller who copies copies all, so a sample of them tells.
@@ -93,9 +94,12 @@ class KnownConversation:
         known = len(given)
         if self.history.format is not source or known > len(wire):
             return False
-        sample = range(0, known, max(1, known // 16))
+        start = formats.opening(given)
+        if formats.opening(wire[: start + 1]) != start:
+            return False
+        sample = range(start, known, max(1, known // 16))
         same = all(given[n] is wire[n] for n in sample)
-        return same and json_values.same(given, (wire if isinstance(wire, list) else list(wire))[:known])
+        return same and json_values.same(given[start:], (wire if isinstance(wire, list) else list(wire))[start:known])
 
     def append(self, wire: Sequence[Any]) -> None:
         """New messages at the end: the view grows by them, unless something has to be mended."""
@@ -129,7 +133,18 @@ class KnownConversation:
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
         # One message first: most conversations are told apart by it, and the digests of all take a while.
-        return all(self.history.fingerprint(n) == history.fingerprint(n) for n in (1, known))
+        first = min(opening(self.history.messages) + 1, known)
+        return all(self.history.fingerprint(n) == history.fingerprint(n) for n in (first, known))
+
+    def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
+        """Whether these messages, which continue the known ones, begin with other instructions. The history has them
+        then: one with the time of day is another one at each turn.
+        """
+        start = formats.opening(self.history.given)
+        if all(given is entry for given, entry in zip(self.history.given[:start], wire, strict=False)):
+            return False
+        self.history.replace(wire[:start])
+        return True
 
     def takes_moved_marks(self) -> bool:
         """Whether the caller moved a mark in place that the view has on an object of ours: with one more than it takes,
@@ -205,7 +220,8 @@ class Memory:
             known = len(conversation.history.wire)
             # Of the known messages the newest alone is looked at for changes in place, where a client that streams
             # would make them; all of them are before a pass, which is rare enough for that.
-            if conversation.history.refresh(known - 1) or conversation.takes_moved_marks():
+            begins_otherwise = conversation.takes_other_instructions(wire)
+            if conversation.history.refresh(known - 1) or conversation.takes_moved_marks() or begins_otherwise:
                 conversation.rebuild(conversation.record)
             conversation.known_before = known
             conversation.append(wire[known:])
@@ -242,6 +258,8 @@ class Memory:
 
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:
-    # The first object alone may be a system prompt that many conversations share.
+    # Instructions may be shared by many conversations, and others at each turn.
     # The objects are kept alive with the conversation, so their ids stay theirs.
-    return (id(wire[0]) if wire else 0, id(wire[1]) if len(wire) > 1 else 0)
+    start = formats.opening(wire)
+    first = wire[start : start + (1 if start else 2)]
+    return (id(first[0]) if first else start and id(wire[0]), id(first[1]) if len(first) > 1 else 0)

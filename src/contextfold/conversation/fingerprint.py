@@ -6,7 +6,8 @@ What belongs here: hashing what a message says. What does not: comparing a recor
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from contextfold import json_values
@@ -32,6 +33,13 @@ def fingerprint(digests: Sequence[bytes]) -> str:
     for one in digests:
         hasher.update(one)
     return hasher.hexdigest()
+
+
+def opening(messages: Iterable[Message]) -> int:
+    """How many messages these begin with that are instructions. They are in every view as they are, so whoever says
+    something else there, as with the time of day, has the same conversation.
+    """
+    return sum(1 for _ in takewhile(lambda message: message.is_instruction, messages))
 
 
 def _content(part: Part) -> list[str]:

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import digest, fingerprint
+from contextfold.conversation.fingerprint import digest, fingerprint, opening
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.formats.base import Format
 from contextfold.json_values import same
@@ -143,19 +143,37 @@ class History:
                     self.messages[index] = message  # says the same; the blocks that it is made of may be others
                 continue
             changed = True
-            self.wire[index] = message.source
-            self.messages[index] = message
-            self.sizes[index] = self.counter.message(message)
-            self._blocks.pop(index, None)
-            self._clean_blocks.pop(index, None)
-            self._notes.pop(index, None)
-            del self._digests[index:]
+            self._put(index, message)
         if changed:
-            self._said = {}  # another one: a snapshot may go on with the old messages
-            self.__dict__.pop("index", None)
-            self.__dict__.pop("grouping", None)
-            self.__dict__.pop("_walk", None)
+            self._begin_again()
         return changed
+
+    def replace(self, wire: Sequence[Any]) -> None:
+        """Put other messages in the place of the first ones. Raises ``FormatError`` as ``extend`` does."""
+        for index, message in enumerate([self.format.decode(entry, index) for index, entry in enumerate(wire)]):
+            self._marks[index] = _mark(wire[index])
+            self._given.pop(index, None)
+            if wire[index] is not message.source:
+                self._given[index] = wire[index]
+            self._put(index, message)
+        self._begin_again()
+
+    def _put(self, index: int, message: Message) -> None:
+        self.wire[index] = message.source
+        self.messages[index] = message
+        self.sizes[index] = self.counter.message(message)
+        self._blocks.pop(index, None)
+        self._clean_blocks.pop(index, None)
+        self._notes.pop(index, None)
+        if index < len(self._digests):
+            self._digests[index] = digest(message)
+
+    def _begin_again(self) -> None:
+        """Forget what was learned from all messages together."""
+        self._said = {}  # another one: a snapshot may go on with the old messages
+        self.__dict__.pop("index", None)
+        self.__dict__.pop("grouping", None)
+        self.__dict__.pop("_walk", None)
 
     def calibrated(self, calibration: Calibration) -> History:
         """The same history with sizes as a provider would count them: shares all else that is known of it."""
@@ -179,10 +197,10 @@ class History:
         return Walk(self.messages)
 
     def fingerprint(self, covers: int) -> str:
-        """Of the first ``covers`` messages."""
+        """Of the first ``covers`` messages. What the instructions say that they begin with does not count."""
         while len(self._digests) < covers:
             self._digests.append(digest(self.messages[len(self._digests)]))
-        return fingerprint(self._digests[:covers])
+        return fingerprint(self._digests[opening(self.messages[:covers]) : covers])
 
     def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
         """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs

@@ -18,7 +18,7 @@ from contextfold.formats.marks import CHAT_ROLES, MARKED, is_marked
 from contextfold.formats.values import kind_of
 from contextfold.messages import Message
 
-__all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked"]
+__all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked", "opening"]
 
 
 class _Formats(Mapping[str, Format]):
@@ -71,6 +71,22 @@ _NAMES = frozenset((*FORMATS, *OF_FRAMEWORKS, *OF_REQUESTS))
 def exists(name: str) -> bool:
     """Whether there is a format of this name, without loading it."""
     return name in _NAMES
+
+
+def opening(wire: Sequence[Any]) -> int:
+    """How many wire objects a list begins with that are instructions, without decoding them.
+
+    They stand in every view as they are, so a list that differs in what they say, as with the time of day, is the same
+    conversation.
+    """
+    return next((n for n, entry in enumerate(wire) if not _is_instruction(entry)), len(wire))
+
+
+def _is_instruction(entry: Any) -> bool:
+    role = (
+        entry.get("role") if isinstance(entry, dict) else getattr(entry, "role", None) or getattr(entry, "type", None)
+    )
+    return isinstance(role, str) and role in ("system", "developer")
 
 
 def get(name: str) -> Format:

@@ -25,6 +25,7 @@ from typing import Any
 
 import orjson
 
+from contextfold import formats
 from contextfold.json_values import same as same_value
 
 MOST_REMEMBERED = 512
@@ -202,9 +203,10 @@ class Conversations:
         body = take_apart(raw, key, start, before, None, plainly)
         known = self._ending(scope, body.chain)
         if known is not None and known.body.floor == body.floor:
-            length = len(known.body.messages)
-            # the very objects of last time, by which the engine recognizes the conversation
-            body.messages[:length] = known.body.messages
+            # the very objects of last time, by which the engine recognizes the conversation, behind its instructions
+            old = known.body.messages
+            start = formats.opening(old)
+            body.messages[start : len(old)] = old[start:]
             body.places.update(known.body.places)
             return body, known
         return body, None
@@ -248,7 +250,8 @@ class Conversations:
         self._by_opening.setdefault((scope, opening), OrderedDict())[id(known)] = known
         counts = self._openings.setdefault(scope, {})
         counts[opening] = counts.get(opening, 0) + 1
-        if known.body.chain:
+        # Instructions alone may be those of any conversation.
+        if known.body.chain and formats.opening(known.body.messages) < len(known.body.messages):
             self._by_end[scope, known.body.chain[-1]] = id(known)
         self._bytes += len(known.body.raw)
         while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
@@ -373,6 +376,7 @@ def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> 
     chain: list[bytes] = old.chain[: same - floor] if old is not None else []
     seed = chain[-1] if chain else _seed(messages, floor)
     goes_on = old is not None
+    opens = not floor and formats.opening(messages) == len(messages)
     for entry in new:
         message, is_compaction = plainly(entry)
         index = len(messages)
@@ -381,9 +385,11 @@ def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> 
             message = old.messages[index] if goes_on else message
         messages.append(message)
         # The digest before is the key of this one: it stands for the message with all that came before it.
-        seed = hashlib.blake2b(canonical(message), digest_size=16, key=seed).digest()
+        # Of the instructions at its beginning the place alone counts, as for the engine: they stand in every view.
+        opens = opens and formats.opening([message]) == 1
+        seed = hashlib.blake2b(b"" if opens else canonical(message), digest_size=16, key=seed).digest()
         if is_compaction:
-            floor, chain = index + 1, []
+            floor, chain, opens = index + 1, [], False
             seed = _seed(messages, floor)
         else:
             chain.append(seed)

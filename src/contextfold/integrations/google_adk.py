@@ -47,7 +47,7 @@ from contextfold.formats import gemini_shapes as shapes
 from contextfold.formats.values import media_note
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
-from contextfold.integrations.known_lists import shared
+from contextfold.integrations.known_lists import as_known, shared
 from contextfold.messages import Media, Opaque
 from contextfold.overflow import classify
 from contextfold.policy import Policy
@@ -220,8 +220,7 @@ def _has_spoken(context: Any) -> bool:
 def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
     # ADK builds the contents again for each request. As the same objects the conversation is recognized, and only what
     # is new is read.
-    same = shared(before, now)
-    return [*before[:same], *now[same:]]
+    return as_known(before, now, shared(before, now))
 
 
 def _options(request: Any, known: _Known) -> dict[str, Any]:

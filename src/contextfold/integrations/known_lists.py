@@ -1,8 +1,9 @@
 """Which conversation a list of items belongs to, where a framework does not say it.
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
-least as far as the record in force covers. So one face serves any number of runs at a time; a conversation that was
-rewound or forked keeps its record as long as what it covers is there, and a list that is like no other is a new one.
+least as far as the record in force covers. What the instructions at its beginning say does not count. So one face
+serves any number of runs at a time; a conversation that was rewound or forked keeps its record as long as what it
+covers is there, and a list that is like no other is a new one.
 
 What belongs here: recognizing lists by what is in them. What does not: views.
 """
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contextfold import formats
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
 from contextfold.record.compaction import Compaction
@@ -65,7 +67,7 @@ class KnownLists:
         with self._lock:
             self._count += 1
             key = self._count if forked else best.key
-        return replace(best, key=key, items=[*best.items[:common], *items[common:]])
+        return replace(best, key=key, items=as_known(best.items, items, common))
 
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
@@ -73,9 +75,20 @@ class KnownLists:
 
 
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
-    """How many items both begin with."""
-    for number, (one, other) in enumerate(zip(known, items, strict=False)):
+    """How many items both begin with, whatever the instructions among them say; none if they are these alone."""
+    start = formats.opening(known)
+    if formats.opening(items) != start:
+        return 0
+    common = start
+    for one, other in zip(known[start:], items[start:], strict=False):
         # Identity first: most items are the very objects of before, and comparing long contents takes time.
         if one is not other and not same(one, other):
-            return number
-    return min(len(known), len(items))
+            break
+        common += 1
+    return common if common > start else 0
+
+
+def as_known(known: Sequence[Any], items: Sequence[Any], common: int) -> list[Any]:
+    """The items, with the known objects in place of the first ``common``, by which the engine recognizes them."""
+    start = formats.opening(items)
+    return [*items[:start], *known[start:common], *items[max(start, common) :]]

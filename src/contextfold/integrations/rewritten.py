@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.compactor import CompactionResult
-from contextfold.conversation.fingerprint import digest
+from contextfold.conversation.fingerprint import digest, opening
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.record.compaction import Compaction
@@ -28,6 +28,7 @@ class _Given:
     """A view that was given, by the digests of its messages, and the history and record behind it."""
 
     digests: tuple[bytes, ...]
+    """Empty for the instructions at its beginning: what they say may be another thing at each turn."""
     history: list[Any]
     record: Compaction
 
@@ -46,16 +47,22 @@ class Originals:
         known = self._given.all()
         if not known:
             return list(messages), None
-        digests = tuple(digest(self._format.decode(message, index)) for index, message in enumerate(messages))
+        digests = self._digests(messages)
+        start = digests.count(b"")
         for given in known:
             if digests[: len(given.digests)] == given.digests:
-                return [*given.history, *messages[len(given.digests) :]], given.record
+                return [*messages[:start], *given.history[start:], *messages[len(given.digests) :]], given.record
         return list(messages), None
 
     def keep(self, history: Sequence[Any], result: CompactionResult) -> None:
         """Remember what stands behind the view of a result, if something of it is summarized."""
         record = result.compaction
         if record is not None and record.summary is not None:
-            digests = tuple(digest(self._format.decode(message)) for message in result.messages)
+            digests = self._digests(result.messages)
             # The longest view stands first among those that begin alike: the one that was given last.
             self._given.put(digests, _Given(digests, list(history), record))
+
+    def _digests(self, wire: Sequence[Any]) -> tuple[bytes, ...]:
+        messages = [self._format.decode(entry, index) for index, entry in enumerate(wire)]
+        start = opening(messages)
+        return (*[b""] * start, *map(digest, messages[start:]))
