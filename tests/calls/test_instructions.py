@@ -12,6 +12,7 @@ from emulator import ProviderServer
 from tests.building import conversation
 
 from contextfold import Compactor, Policy, formats
+from contextfold.calls.memory import Memory
 from contextfold.integrations import openai as wrapped
 from contextfold.messages import Message, Text
 
@@ -106,6 +107,23 @@ def test_messages_that_share_nothing_but_instructions_are_two_conversations() ->
     assert "compaction_set_aside" in [event.name for event in result.events]
     assert clerk.asked == 2
     assert "wages" in words("openai-chat", *result.messages)
+
+
+def test_agents_with_one_question_and_instructions_of_their_own_are_each_read_once() -> None:
+    """A second agent with the same object as its question drove the first out of the memory, with the summary that was
+    paid for it: 74 summaries instead of 16 for three agents.
+    """
+    memory, source = Memory(None), formats.get("openai-chat")
+    question, *talk = source.encode(HISTORY[1:9])
+    talks = {who: [question, *copy.deepcopy(talk)] for who in ("planner", "critic")}
+    taken: dict[str, Any] = {}
+    for length in range(3, len(talk)):
+        for who, said in talks.items():
+            known, turn = taken.get(who), f"{who}'s turn {length}"
+            taken[who] = memory.take([*source.encode([at(turn)]), *said[:length]], source)
+            assert known in (None, taken[who])
+            assert turn in words("openai-chat", taken[who].view.wire[0])
+            memory.put_back(taken[who])
 
 
 def test_a_wrapped_client_pays_once_where_its_system_message_has_the_time() -> None:

@@ -191,7 +191,7 @@ class Memory:
         of its format, new messages are looked at.
         """
         with self._lock:
-            known = self._known.get(_key(wire))
+            known = self._known.get(self._key_of(wire))
         if known is None:
             return None
         known.marked = known.marked or formats.marked(wire[len(known.history.wire) :])
@@ -200,7 +200,7 @@ class Memory:
     def is_near(self, wire: Sequence[Any], record: Compaction | None) -> bool:
         """Whether these messages seem to be a known conversation under a known record, with little behind it."""
         with self._lock:
-            known = self._known.get(_key(wire))
+            known = self._known.get(self._key_of(wire))
         return (
             known is not None
             and 0 <= len(wire) - len(known.history.wire) <= FEW
@@ -215,7 +215,7 @@ class Memory:
         with self._lock:
             # Taken out, not only read: of two calls at the same time one gets the known state, and the other reads all
             # of it again.
-            conversation = self._known.pop(_key(wire), None)
+            conversation = self._known.pop(self._key_of(wire), None)
         if conversation is not None and conversation.continues(wire, source):
             known = len(conversation.history.wire)
             # Of the known messages the newest alone is looked at for changes in place, where a client that streams
@@ -235,6 +235,17 @@ class Memory:
         conversation.known_before = 0
         conversation.marked = formats.marked(wire)
         return conversation
+
+    def _key_of(self, wire: Sequence[Any]) -> tuple[int, int]:
+        """Where a conversation is kept that these messages seem to continue: the one that begins with the very same
+        objects, or with other instructions before them.
+        """
+        key = _key(wire)
+        if key in self._known or not formats.opening(wire[:1]):
+            return key
+        # Agents that share a question have instructions of their own, and are told apart by what follows.
+        alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
+        return next(alike, key)
 
     def _waiting(self, history: History) -> KnownConversation | None:
         """The conversation that this is in other objects, taken out, if a summary of it is being prepared, was paid
@@ -258,8 +269,7 @@ class Memory:
 
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:
-    # Instructions may be shared by many conversations, and others at each turn.
+    # The first objects alone may be instructions that many conversations share.
     # The objects are kept alive with the conversation, so their ids stay theirs.
-    start = formats.opening(wire)
-    first = wire[start : start + (1 if start else 2)]
-    return (id(first[0]) if first else start and id(wire[0]), id(first[1]) if len(first) > 1 else 0)
+    second = max(1, formats.opening(wire))
+    return (id(wire[0]) if wire else 0, id(wire[second]) if len(wire) > second else 0)
