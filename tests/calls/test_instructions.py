@@ -13,6 +13,7 @@ from tests.building import conversation
 
 from contextfold import Compactor, Policy, formats
 from contextfold.calls.memory import Memory
+from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.integrations import openai as wrapped
 from contextfold.messages import Message, Text
 
@@ -124,6 +125,19 @@ def test_agents_with_one_question_and_instructions_of_their_own_are_each_read_on
             assert known in (None, taken[who])
             assert turn in words("openai-chat", taken[who].view.wire[0])
             memory.put_back(taken[who])
+
+
+def test_a_record_from_before_holds_though_what_the_instructions_say_counts_in_it() -> None:
+    """After an update each such conversation, and each session in a store, paid for its summary a second time."""
+    wire = conversation(60)
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    whole = fingerprint([digest(message) for message in HISTORY[: record.covers]])
+    assert whole != record.fingerprint
+    earlier = record.model_copy(update={"fingerprint": whole})
+    again = Compactor(window=WINDOW).compact(wire, earlier)
+    assert again.compaction == earlier
+    assert not again.changed
 
 
 def test_a_wrapped_client_pays_once_where_its_system_message_has_the_time() -> None:

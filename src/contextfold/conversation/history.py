@@ -196,11 +196,12 @@ class History:
     def _walk(self) -> Walk:
         return Walk(self.messages)
 
-    def fingerprint(self, covers: int) -> str:
-        """Of the first ``covers`` messages. What the instructions say that they begin with does not count."""
+    def fingerprint(self, covers: int, *, whole: bool = False) -> str:
+        """Of the first ``covers`` messages. What the instructions say that they begin with counts only if ``whole``."""
         while len(self._digests) < covers:
             self._digests.append(digest(self.messages[len(self._digests)]))
-        return fingerprint(self._digests[opening(self.messages[:covers]) : covers])
+        start = 0 if whole else opening(self.messages[:covers])
+        return fingerprint(self._digests[start:covers])
 
     def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
         """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs

@@ -246,7 +246,8 @@ class Compaction(BaseModel):
         """Why this record does not belong to a history; None when it does."""
         if self.covers > len(history.messages):
             return f"it covers {self.covers:,} messages, and the history has {len(history.messages):,}"
-        if history.fingerprint(self.covers) != self.fingerprint:
+        # In older records, what the instructions say counts.
+        if all(history.fingerprint(self.covers, whole=whole) != self.fingerprint for whole in (False, True)):
             return f"the first {self.covers:,} messages are not the ones it was made from"
         if any(edit.part >= len(history.messages[edit.index].parts) for edit in self.edits):
             return "it shortens a part that a message does not have"
