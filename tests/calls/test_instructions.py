@@ -14,6 +14,7 @@ from tests.building import conversation
 from contextfold import Compactor, Policy, formats
 from contextfold.calls.memory import Memory
 from contextfold.conversation.fingerprint import digest, fingerprint
+from contextfold.errors import InputError
 from contextfold.integrations import openai as wrapped
 from contextfold.messages import Message, Text
 
@@ -138,6 +139,19 @@ def test_a_record_from_before_holds_though_what_the_instructions_say_counts_in_i
     again = Compactor(window=WINDOW).compact(wire, earlier)
     assert again.compaction == earlier
     assert not again.changed
+
+
+def test_an_object_whose_role_cannot_be_asked_for_is_said_to_be_no_message() -> None:
+    """What its own code raised came out of ``compact``."""
+
+    class Lazy:
+        @property
+        def role(self) -> str:
+            raise RuntimeError("it is not loaded")
+
+    for wire in ([Lazy()], [{"role": "system", "content": "Be brief."}, Lazy()]):
+        with pytest.raises(InputError, match="is a Lazy"):
+            Compactor(window=WINDOW).compact(wire)
 
 
 def test_a_wrapped_client_pays_once_where_its_system_message_has_the_time() -> None:

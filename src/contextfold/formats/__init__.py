@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from contextfold.errors import FormatError, InputError, shown
+from contextfold.errors import FormatError, InputError, held, shown
 from contextfold.formats import objects
 from contextfold.formats.base import Format
 from contextfold.formats.marks import CHAT_ROLES, MARKED, is_marked
@@ -83,9 +83,7 @@ def opening(wire: Sequence[Any]) -> int:
 
 
 def _is_instruction(entry: Any) -> bool:
-    role = (
-        entry.get("role") if isinstance(entry, dict) else getattr(entry, "role", None) or getattr(entry, "type", None)
-    )
+    role = entry.get("role") if isinstance(entry, dict) else held(entry, "role") or held(entry, "type")
     return isinstance(role, str) and role in ("system", "developer")
 
 
