@@ -637,3 +637,33 @@ def test_no_turn_waits_for_a_model_that_is_silent_until_the_window_is_full() -> 
     assert threading.current_thread() not in asked
     assert len(asked) <= turns + 1
     assert told.names().count("fallback_used") == 1
+
+
+def test_no_turn_waits_for_a_model_that_is_silent_for_another_worker() -> None:
+    """Of two that serve a session one asks a model that gives no answer, and the other waited as long for its lease."""
+    entered, ended = threading.Event(), threading.Event()
+
+    def silent(prompt: str) -> str:
+        entered.set()
+        assert ended.wait(PATIENCE)
+        return "A summary that came late."
+
+    def waits(event: Event) -> None:
+        if event.name == "session_progress":
+            ended.set()
+
+    store = DictStore()
+    first, second = (
+        Compactor(window=16_000, summarizer=silent, on_event=told).session("thread", store, options=SOFT)
+        for told in (None, waits)
+    )
+    first.append(said(6, 500))
+    first.view()
+    assert entered.wait(PATIENCE)
+    first.append(said(6, 500, 6))
+    assert len(second.view()) == 12
+    assert not ended.is_set()
+    ended.set()
+    first.join()
+    second.append(said(2, 500, 12))
+    assert len(second.view()) < 12

@@ -392,7 +392,8 @@ class _Settling:
             return
         if complete and self._goes_on(loaded.state, rules, size):
             # What failed is tried again beside the conversation: no turn waits for a model that is silent.
-            self.flow.start_preparing(self.request, self.ports)
+            if not loaded.state.is_summarizing:
+                self.flow.start_preparing(self.request, self.ports)
             self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
             self.observer.emit("skipped", "a summary is being prepared", tokens=size.tokens)
             return
@@ -420,7 +421,8 @@ class _Settling:
     def _goes_on(self, state: SessionState, rules: SessionRules, size: SessionSize) -> bool:
         """Whether this turn may go out under the old view, while a summary is made, or one that failed tried again."""
         is_first = self.request.limit is None and self.request.revise is None
-        is_made = self._has_failed(state) or (self._is_beside and self.flow.background.is_busy)
+        is_underway = state.is_summarizing or self.flow.background.is_busy  # another worker's, too
+        is_made = self._has_failed(state) or (self._is_beside and is_underway)
         return is_first and is_made and size.tokens <= PATIENCE * rules.limits.window
 
     async def _pass(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> Step:
