@@ -232,7 +232,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "password in SQL, in Markdown and code, and of an account",
-        r"(?i:(?P<keep>\bidentified(?: with \w{1,60})? by(?: password)?\s{1,4}'"
+        # In prose a row is identified by its name.
+        r"(?i:(?P<keep>(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!ly )"
+        r"\bidentified(?: with \w{1,60})? by(?: password)?\s{1,4}'"
         r"|\b(?:with|encrypted|login)\s{1,4}password\s{1,4}'))(?![$<%:{])[^\s'\\]{4,300}"
         # Words of prose may follow, too, so a figure must be in it.
         rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}|：\s{{0,4}})"

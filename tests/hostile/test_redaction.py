@@ -232,6 +232,7 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "$1$2, $5 and $6; name: DB_HOST\n  value: db1.test; <password>${DB_PASSWORD}</password>",
         "Authorization: token required; login as user with password authentication; secret_santa_list_for_2026",
         "abc.atlasv1 glossary-of-terms-for-version-2; hvs.py; dp.pt; fm1_radio; whsec_key; apt-get",
+        "A row is identified by 'customer_id', and files are uniquely identified by 'sha256'.",
         "Cookie: theme=dark. A cookie: it is set by name=value, BASIC AUTHENTICATION and BEARER",
     ],
 )
