@@ -210,6 +210,19 @@ def test_what_an_interrupted_purge_left_the_next_one_wipes(
     store.close()
 
 
+def test_the_number_that_another_program_gave_its_file_stays(tmp_path: Path) -> None:
+    """Many keep the version of their own tables in it, and would make those again where it is 0."""
+    store = SQLStore(f"sqlite:///{tmp_path}/app.db", clock=(clock := Clock()))
+    opened(store, ("", "a")).append(said(2, 20))
+    with sqlite3.connect(f"{tmp_path}/app.db") as app:
+        app.execute("PRAGMA user_version = 7")
+    clock.now += 1
+    assert Retention(idle_seconds=1e-6).apply(store)
+    assert app.execute("PRAGMA user_version").fetchone() == (7,)
+    app.close()
+    store.close()
+
+
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 

@@ -38,7 +38,10 @@ _MERGED_PAGES = 500
 """Two megabytes of the index in one transaction: some ten milliseconds in which no one else writes."""
 
 _DELETED = 1
-"""What the file of SQLite is marked with until a purge has ended: one that was interrupted is made up for."""
+"""What a file of SQLite is marked with until a purge has ended: one that was interrupted is made up for."""
+
+_MARKED = "contextfold_schema WHERE version = 0"
+"""The row of that mark. What SQLite has for such numbers belongs to the program whose tables the file has as well."""
 
 _OF = "namespace = :namespace AND session_id = :session_id"
 _INSERT = {
@@ -136,7 +139,7 @@ def forget_message(connection: Connection, thread: Thread, sequence: int, conten
 
 def is_unpurged(connection: Connection) -> bool:
     """Whether a file of SQLite may hold words of what was deleted."""
-    return connection.exec_driver_sql("PRAGMA user_version").scalar() != 0
+    return _marked(connection) is not None
 
 
 def new_run() -> int:
@@ -160,13 +163,19 @@ def merge_deleted(connection: Connection, run: int | None) -> bool:
 
 def end_run(connection: Connection, run: int) -> None:
     """Nothing is left to purge, unless something was deleted since ``run`` began."""
-    if connection.exec_driver_sql("PRAGMA user_version").scalar() == run:
-        _mark(connection, 0)
+    if _marked(connection) == run:
+        connection.exec_driver_sql(f"DELETE FROM {_MARKED}")
 
 
 def _mark(connection: Connection, number: int) -> None:
-    """In the header of the file, with the transaction: 0 where nothing is to be purged."""
-    connection.exec_driver_sql(f"PRAGMA user_version = {number}")
+    statement = (
+        "INSERT OR REPLACE INTO contextfold_schema (version, name, applied_at) VALUES (0, 'to be purged', :number)"
+    )
+    connection.execute(text(statement), {"number": number})
+
+
+def _marked(connection: Connection) -> Any:
+    return connection.exec_driver_sql(f"SELECT applied_at FROM {_MARKED}").scalar()
 
 
 def _changes(connection: Connection) -> int:
