@@ -104,6 +104,8 @@ def test_messages_that_share_nothing_but_instructions_are_two_conversations() ->
     subject = Compactor(window=WINDOW, summarizer=clerk)
     first, second = conversation(60), conversation(61)
     second[1] = {"role": "user", "content": "Find out why nobody is paid. Never touch the table `wages`."}
+    for message in second[2:]:
+        message["content"] = message["content"].replace("value", "wage")
     record = subject.compact(first).compaction
     result = subject.compact([first[0], *second[1:]], record)
     assert "compaction_set_aside" in [event.name for event in result.events]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from contextfold import json_values
@@ -16,14 +16,26 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 
 def digest(message: Message) -> bytes:
     """A hash of what a message says: role and parts, not ids, positions, cache marks or metadata."""
+    return _digest(message, (field for part in message.parts for field in _content(part)))
+
+
+def said(message: Message, shape: bool = False) -> bytes:
+    """A hash of what a message says, in whatever form: blanks around texts and in arguments, the order of their keys,
+    the ids of calls, and thinking, which clients drop and no summary tells, do not count. ``shape``: which parts it has
+    does, since a record names them by their numbers.
+    """
+    kinds = [type(part).__name__ for part in message.parts] if shape else []
+    return _digest(message, chain(kinds, (field for part in message.parts for field in _words(part))))
+
+
+def _digest(message: Message, fields: Iterable[str]) -> bytes:
     hasher = hashlib.blake2b(message.role.encode(), digest_size=16)
-    for part in message.parts:
-        for field in _content(part):
-            # half a surrogate pair is a legal string in Python, which strict UTF-8 refuses
-            data = field.encode("utf-8", "surrogatepass")
-            # with lengths, or ("ab", "c") and ("a", "bc") would be the same message
-            hasher.update(len(data).to_bytes(8, "little"))
-            hasher.update(data)
+    for field in fields:
+        # half a surrogate pair is a legal string in Python, which strict UTF-8 refuses
+        data = field.encode("utf-8", "surrogatepass")
+        # with lengths, or ("ab", "c") and ("a", "bc") would be the same message
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
     return hasher.digest()
 
 
@@ -59,6 +71,27 @@ def _content(part: Part) -> list[str]:
             if part.is_mark:  # moved at every request, as Anthropic's ``cache_control`` is
                 return []
             return ["opaque", part.label, part.text, _plain(part.source)]
+
+
+def _words(part: Part) -> list[str]:
+    match part:
+        case Text():
+            return ["text", text] if (text := part.text.strip()) else []
+        case ToolCall():
+            return ["call", part.name, _same_json(part.arguments)]
+        case ToolResult():
+            return ["result", *(field for inner in part.content for field in _words(inner))]
+        case Reasoning():
+            return []
+        case _:
+            return _content(part)
+
+
+def _same_json(text: str) -> str:
+    try:
+        return json_values.write(json_values.read(text), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text.strip()
 
 
 def _plain(source: Any) -> str:

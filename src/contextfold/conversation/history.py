@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import copy
 import marshal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import digest, fingerprint, opening
+from contextfold.conversation.fingerprint import digest, fingerprint, opening, said
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.formats.base import Format
 from contextfold.json_values import same
@@ -202,6 +202,10 @@ class History:
             self._digests.append(digest(self.messages[len(self._digests)]))
         start = 0 if whole else opening(self.messages[:covers])
         return fingerprint(self._digests[start:covers])
+
+    def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
+        """Of what these messages say, in whatever form, and of those that are shortened which parts they have."""
+        return fingerprint([said(self.messages[n], n in shortened) for n in sorted({*gone, *shortened})])
 
     def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
         """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs

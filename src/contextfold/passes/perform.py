@@ -406,7 +406,7 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         parent=question.record.id if question.record else None,
         format=question.history.format.name,
         covers=plan.covers,
-        fingerprint=question.history.fingerprint(plan.covers),
+        fingerprint="",
         fates=FateRun.all_of(plan.fates),
         edits=plan.edits,
         summary=summary,
@@ -417,6 +417,6 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         window=question.limits.window,
         target=plan.target,
         tokens_before=question.view_tokens,
-    )
+    ).fitted(question.history)
     tokens = build(question.history, compaction).tokens + sum(question.overhead.values())
     return compaction.model_copy(update={"tokens_after": tokens})

@@ -216,7 +216,6 @@ def _revised(
         update={
             "parent": question.record.id if question.record else None,
             "covers": covers,
-            "fingerprint": question.history.fingerprint(covers),
             "fates": _fates(question, base, covers, changes),
             "edits": tuple(sorted([*kept, *edits], key=lambda edit: (edit.index, edit.part))),
             "summary": summary or base.summary,
@@ -226,7 +225,7 @@ def _revised(
             "target": question.limits.target,
             "tokens_before": question.view_tokens,
         }
-    )
+    ).fitted(question.history)
     tokens = build(question.history, record).tokens + sum(question.overhead.values())
     # `model_copy` checks nothing, and would take the cached id of the old record along.
     return Compaction.model_validate(record.model_dump() | {"tokens_after": tokens})

@@ -147,7 +147,7 @@ class Compaction(BaseModel):
     covers: Annotated[int, Field(ge=0)]
     """How many messages, from the first on, it decides about."""
     fingerprint: str
-    """Of these messages, as ``fingerprint`` computes it."""
+    """Of those of them that are not in the view as they are, as ``fingerprint_in`` computes it."""
     fates: tuple[FateRun, ...]
     edits: tuple[Edit, ...] = ()
     summary: SummaryRecord | None = None
@@ -242,12 +242,23 @@ class Compaction(BaseModel):
         """Indices that are not in the view as messages of their own."""
         return {n for run in self.fates if run.fate in ("summarized", "dropped") for n in range(run.start, run.stop)}
 
+    def fingerprint_in(self, history: History) -> str:
+        """Of what it covers in a history. What stands in the view word for word does not count: a task with the files
+        that are open, or an instruction with the time of day, may say something else at each turn, and nothing is lost.
+        """
+        gone, shortened = self.gone(), {edit.index for edit in self.edits}
+        return history.fingerprint_of(gone, shortened) if gone or shortened else history.fingerprint(self.covers)
+
+    def fitted(self, history: History) -> Compaction:
+        """The record with the fingerprint that it has in this history."""
+        return self.model_copy(update={"fingerprint": self.fingerprint_in(history)})
+
     def mismatch(self, history: History) -> str | None:
         """Why this record does not belong to a history; None when it does."""
         if self.covers > len(history.messages):
             return f"it covers {self.covers:,} messages, and the history has {len(history.messages):,}"
-        # In older records, what the instructions say counts.
-        if all(history.fingerprint(self.covers, whole=whole) != self.fingerprint for whole in (False, True)):
+        # Older records have that of all messages that they cover.
+        if self.fingerprint_in(history) != self.fingerprint != history.fingerprint(self.covers, whole=True):
             return f"the first {self.covers:,} messages are not the ones it was made from"
         if any(edit.part >= len(history.messages[edit.index].parts) for edit in self.edits):
             return "it shortens a part that a message does not have"

@@ -207,7 +207,7 @@ def settled(record: Compaction | None, history: History) -> Compaction | None:
     """A record that was moved to another layout, with the fingerprint that it has there."""
     if record is None:
         return None
-    return record.model_copy(update={"fingerprint": history.fingerprint(record.covers)})
+    return record.fitted(history)
 
 
 def overhead_of(counter: TokenCounter, system: str | None, tools: Sequence[Any] | None) -> dict[str, int]:

@@ -1,0 +1,148 @@
+"""What clients change from turn to turn in messages that were sent before, and what it costs.
+
+A record speaks of what left the view. What stands there word for word may say something else each time, and what left
+it may be written in another form: neither costs a summary. Whoever says something else in what left it gets a new one.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.building import conversation
+
+from contextfold import Compaction, Compactor, formats
+from contextfold.conversation.history import History
+from contextfold.tokens import TokenCounter
+
+WINDOW = 6_000
+Wire = list[dict[str, Any]]
+Habit = Callable[[int, Wire], object]
+
+
+def talk() -> Wire:
+    """An agent's session in which the user speaks now and then."""
+    wire: Wire = conversation(60)
+    for place in range(len(wire), 2, -8):
+        wire.insert(place, {"role": "user", "content": f"Then go on behind {place}, please."})
+    for n, message in enumerate(wire):
+        if message["role"] == "assistant":
+            message["reasoning_content"] = f"I think about {n}."
+    return wire
+
+
+def paid(habit: Habit) -> tuple[int, int]:
+    """(how many summaries a conversation costs, how often its record was set aside)."""
+    asked = list[str]()
+
+    def clerk(prompt: str) -> str:
+        asked.append(prompt)
+        return "The agent reads one module after the other to find out why invoices are late."
+
+    compactor, record, aside, whole = Compactor(window=WINDOW, summarizer=clerk), None, 0, talk()
+    for turn in range(2, len(whole) + 1):
+        if whole[turn - 1]["role"] != "assistant":
+            wire = copy.deepcopy(whole[:turn])
+            habit(turn, wire)
+            result = compactor.compact(wire, record, format="openai-chat")
+            # as a program that keeps it elsewhere
+            record = Compaction.from_json(result.compaction.to_json()) if result.compaction else None
+            aside += sum(event.name == "compaction_set_aside" for event in result.events)
+            assert len(result.messages) < 60
+    return len(asked), aside
+
+
+def newest(wire: Wire) -> int:
+    return max(n for n, message in enumerate(wire) if message["role"] == "user")
+
+
+def task(turn: int, wire: Wire) -> None:
+    wire[1]["content"] = f"<open_files>module_{turn}.py</open_files>\n{wire[1]['content']}"
+
+
+def instruction_in_the_middle(turn: int, wire: Wire) -> None:
+    if len(wire) > 6:
+        wire.insert(6, {"role": "system", "content": f"Memory: {turn} notes."})
+
+
+def reminder(turn: int, wire: Wire) -> None:
+    wire[newest(wire)]["content"] += f"\n<system-reminder>It is turn {turn}.</system-reminder>"
+
+
+def messages_behind(turn: int, wire: Wire) -> None:
+    wire += [{"role": "user", "content": f"<todo>{turn}</todo>"}, {"role": "system", "content": f"Turn {turn}."}]
+
+
+def arguments(turn: int, wire: Wire) -> None:
+    for call in calls(wire):
+        said = {"é": "ü", **json.loads(call["arguments"])}
+        written = {"sort_keys": True} if turn % 3 else {"separators": (",", ":"), "ensure_ascii": False}
+        call["arguments"] = json.dumps(said, **written)
+
+
+def calls(wire: Wire) -> Wire:
+    return [call["function"] for message in wire for call in message.get("tool_calls", ())]
+
+
+def ids(turn: int, wire: Wire) -> None:
+    for message in wire:
+        message["id"] = f"message_{turn}"
+        for call in message.get("tool_calls", ()):
+            call["id"] = f"{call['id']}_{turn}"
+        if "tool_call_id" in message:
+            message["tool_call_id"] += f"_{turn}"
+
+
+def thinking(turn: int, wire: Wire) -> None:
+    for message in wire[: newest(wire)]:
+        message.pop("reasoning_content", None)
+
+
+def parts(turn: int, wire: Wire) -> None:
+    for message in wire if turn % 3 else ():
+        message["content"] = [{"type": "text", "text": message["content"] + "\n"}, {"type": "text", "text": ""}]
+
+
+@pytest.mark.parametrize(
+    "habit",
+    [task, instruction_in_the_middle, reminder, messages_behind, arguments, ids, thinking, parts],
+    ids=lambda habit: habit.__name__,
+)
+def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None:
+    often, aside = paid(habit)
+    usual = paid(lambda turn, wire: None)[0]
+    assert aside == 0
+    assert usual > 2
+    assert often <= usual + 2  # what stands beside it takes room
+
+
+@pytest.mark.parametrize("what", ["text", "arguments", "role"])
+def test_whoever_says_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> None:
+    """A record that stood would make it vanish."""
+    wire = talk()
+    compactor = Compactor(window=WINDOW)
+    record = compactor.compact(wire).compaction
+    assert record is not None
+    place = next(n for n in sorted(record.gone()) if wire[n]["role"] == "assistant")
+    if what == "text":
+        wire[place]["content"] += " It never ran."
+    elif what == "role":
+        wire[place] = {"role": "user", "content": wire[place]["content"]}
+    else:
+        calls(wire[place : place + 1])[0]["arguments"] = '{"path": "/srv/app/other.py"}'
+    again = Compactor(window=WINDOW).compact(wire, record)
+    assert "compaction_set_aside" in [event.name for event in again.events]
+
+
+def test_a_record_of_before_holds_for_the_messages_that_it_was_made_from() -> None:
+    wire = talk()
+    compactor = Compactor(window=WINDOW)
+    out = compactor.compact(wire)
+    assert out.compaction is not None
+    history = History(formats.get("openai-chat"), TokenCounter())
+    history.extend(wire)
+    old = out.compaction.changed(fingerprint=history.fingerprint(out.compaction.covers))
+    assert compactor.compact(wire, old).messages == out.messages
