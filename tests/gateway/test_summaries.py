@@ -116,6 +116,31 @@ def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire:
     assert 2 < asked < 10  # 43 where each turn pays; with instructions that stay four or five
 
 
+@pytest.mark.parametrize("habit", ["task", "reminder"])
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Path, wire: str, habit: str) -> None:
+    """Open files in the task, or a reminder in the newest message: each turn was another conversation, and paid."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
+        for number, messages in enumerate(turns(wire, 60)):
+            users = [n for n, message in enumerate(messages) if message.get("role") == "user"]
+            place = users[0 if habit == "task" else -1]
+            block = {"type": "input_text" if wire == "openai-responses" else "text", "text": f"<now>{number}</now>"}
+            content = messages[place]["content"]
+            told = [*content, block] if isinstance(content, list) else [{**block, "text": content}, block]
+            changed = [*messages[:place], {**messages[place], "content": told}, *messages[place + 1 :]]
+            assert post(gateway.url, PATHS[wire], compact(body_of(wire, changed))).status == 200
+            sent = next(request for request in reversed(provider.requests) if not is_own(request))
+            assert f"<now>{number}</now>" in sent.text
+        asked = sum(map(is_own, provider.requests))
+    assert 2 < asked < 10  # 43 where each turn pays
+
+
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
     """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
     asked, may_answer, answer = summary_when_told()

@@ -17,7 +17,6 @@ from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
-from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.formats.base import Format
@@ -126,15 +125,18 @@ class KnownConversation:
         self.faults_told, self.has_news = 0, read.has_news
 
     def says_the_same(self, history: History) -> bool:
-        """Whether a history says what the known one says, perhaps with more behind it: read again from where it is
-        stored, or with the marks of the provider's cache on other messages, which callers move at every request.
+        """Whether a history has the model's answers of the known one, perhaps with more behind it: read again from
+        where it is stored, with another reminder, or with a mark of the provider's cache elsewhere, as callers have
+        them at every request. What was prepared looks for itself whether it still fits.
         """
         known = len(self.history.messages)
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
+        answers = [n for n in range(known) if self.history.messages[n].role == "assistant"]
+        if not answers:
+            return self.history.fingerprint(known) == history.fingerprint(known)
         # One message first: most conversations are told apart by it, and the digests of all take a while.
-        first = min(opening(self.history.messages) + 1, known)
-        return all(self.history.fingerprint(n) == history.fingerprint(n) for n in (first, known))
+        return all(self.history.fingerprint_of(n, ()) == history.fingerprint_of(n, ()) for n in (answers[:1], answers))
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them

@@ -21,6 +21,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import Any
 
 import orjson
@@ -177,6 +178,7 @@ class Conversations:
         self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, KnownParts]] = {}
         self._openings: dict[bytes, dict[bytes, int]] = {}
         self._by_end: dict[tuple[bytes, bytes], int] = {}
+        self._by_answers: dict[tuple[bytes, bytes], int] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -209,7 +211,19 @@ class Conversations:
             body.messages[start : len(old)] = old[start:]
             body.places.update(known.body.places)
             return body, known
-        return body, None
+        return body, self._answered(scope, body)
+
+    def _answered(self, scope: bytes, body: Body) -> KnownParts | None:
+        """The conversation of these answers of the model, if what left its view is there as it was: a client may say
+        something else in its task or a reminder at each turn.
+        """
+        for key in _answers(body, _LATEST):
+            known = self._known.get(self._by_answers.get((scope, key), 0))
+            if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
+                read = getattr(known.state, "read", ())
+                old, new = known.body.open, body.open
+                return known if read and all(n < len(old) and same_value(old[n], new[n]) for n in read) else None
+        return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
         """A conversation that begins with the same bytes, rather one whose every byte is there; and how many of its
@@ -253,6 +267,8 @@ class Conversations:
         # Instructions alone may be those of any conversation.
         if known.body.chain and formats.opening(known.body.messages) < len(known.body.messages):
             self._by_end[scope, known.body.chain[-1]] = id(known)
+        for key in _answers(known.body, 1):
+            self._by_answers[scope, key] = id(known)
         self._bytes += len(known.body.raw)
         while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
             self._forget(next(iter(self._known)))
@@ -272,10 +288,33 @@ class Conversations:
                 del self._openings[scope]
         if known.body.chain and self._by_end.get((scope, known.body.chain[-1])) == key:
             del self._by_end[scope, known.body.chain[-1]]
+        for answers in _answers(known.body, 1):
+            if self._by_answers.get((scope, answers)) == key:
+                del self._by_answers[scope, answers]
 
 
 _CANDIDATES = 8
 """Conversations of one opening that are compared whole before the last used one is taken."""
+
+
+_LATEST = 16
+"""Answers of a new body, from the newest back, by which its conversation is looked for."""
+
+
+def _answers(body: Body, most: int) -> list[bytes]:
+    """What stands for the newest answers of the model, each with the one before it and their places."""
+    newest = (n for n in range(len(body.messages) - 1, body.floor - 1, -1) if _is_answer(body.messages[n]))
+    keys = []
+    for place, before in pairwise(islice(newest, most + 1)):
+        said = b"%d " % place + canonical(body.messages[place]) + canonical(body.messages[before])
+        keys.append(hashlib.blake2b(said, digest_size=16).digest())
+    return keys
+
+
+def _is_answer(message: Any) -> bool:
+    return isinstance(message, dict) and (
+        message.get("role") in ("assistant", "model") or message.get("type") in ("function_call", "custom_tool_call")
+    )
 
 
 def opening_of(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:

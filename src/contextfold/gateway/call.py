@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -132,6 +132,11 @@ class State:
     """Tokens per byte of a request, once the provider has said so in a refusal."""
     counted: float = 0.0
     """The same of the request that it answered last."""
+
+    @property
+    def read(self) -> Collection[int]:
+        """Messages that are not in the view as they are: the record speaks of these."""
+        return self.record.read if self.record is not None else ()
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

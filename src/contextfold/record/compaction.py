@@ -238,6 +238,11 @@ class Compaction(BaseModel):
     def runs(self) -> tuple[Run, ...]:
         return tuple(run.as_run() for run in self.fates)
 
+    @property
+    def read(self) -> set[int]:
+        """Indices that are not in the view as they are."""
+        return self.gone() | {edit.index for edit in self.edits}
+
     def gone(self) -> set[int]:
         """Indices that are not in the view as messages of their own."""
         return {n for run in self.fates if run.fate in ("summarized", "dropped") for n in range(run.start, run.stop)}
