@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.building import conversation
 
 from contextfold import Compaction, Compactor, formats
 from contextfold.conversation.history import History
+from contextfold.integrations.known_lists import KnownLists
 from contextfold.tokens import TokenCounter
 
 WINDOW = 6_000
@@ -117,6 +119,29 @@ def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None
     assert aside == 0
     assert usual > 2
     assert often <= usual + 2  # what stands beside it takes room
+
+
+@pytest.mark.parametrize("habit", [task, instruction_in_the_middle, reminder], ids=lambda habit: habit.__name__)
+def test_a_list_that_a_framework_copies_is_known_again(habit: Habit) -> None:
+    """Haystack's and the Agents SDK's tell no conversation: another task at each turn counted as another one."""
+    often, usual = (asked_for_lists(one) for one in (habit, lambda turn, wire: None))
+    assert usual > 2
+    assert often <= usual + 2
+
+
+def asked_for_lists(habit: Habit) -> int:
+    lists, asked, whole = KnownLists(), 0, talk()
+    compactor = Compactor(window=WINDOW)
+    for turn in range(2, len(whole) + 1):
+        if whole[turn - 1]["role"] != "assistant":
+            wire = copy.deepcopy(whole[:turn])
+            habit(turn, wire)
+            known = lists.of(wire)
+            result = compactor.compact(known.items, known.record, format="openai-chat")
+            assert result.messages[-1] == wire[-1]
+            lists.keep(replace(known, record=result.compaction))
+            asked += result.changed
+    return asked
 
 
 @pytest.mark.parametrize("what", ["text", "arguments", "role"])

@@ -1,7 +1,8 @@
 """Which conversation a list of items belongs to, where a framework does not say it.
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
-least as far as the record in force covers. What the instructions at its beginning say does not count. So one face
+least as far as the record in force covers. What the instructions at its beginning say does not count, nor what the
+client says otherwise in what stands in the view word for word, where all else goes on. So one face
 serves any number of runs at a time; a conversation that was rewound or forked keeps its record as long as what it
 covers is there, and a list that is like no other is a new one.
 
@@ -58,6 +59,10 @@ class KnownLists:
             least = known.record.covers if known.record is not None else len(known.items)
             if alike > common and alike >= least:
                 best, common = known, alike
+        if best is None or common < len(best.items):  # as it was once, or with something else in it
+            changed = [known for known in self._known.all() if len(known.items) > common and _goes_on(known, items)]
+            if changed:
+                return replace(max(changed, key=lambda known: len(known.items)), items=list(items))
         if best is None:
             with self._lock:
                 self._count += 1
@@ -72,6 +77,25 @@ class KnownLists:
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
         self._known.put(conversation.key, conversation)
+
+
+def _goes_on(known: KnownItems, items: Sequence[Any]) -> bool:
+    """Whether items differ from the known ones, as far as these go, in nothing but what the client says in messages
+    that its view has word for word: files in the task, or a reminder, which may be others at each turn.
+    """
+    read = known.record.read if known.record is not None else ()
+    return (
+        bool(read)
+        and len(known.items) <= len(items)
+        and all(
+            same(one, other) or (n not in read and _role(one) == _role(other) in ("user", "system", "developer"))
+            for n, (one, other) in enumerate(zip(known.items, items, strict=False))
+        )
+    )
+
+
+def _role(item: Any) -> Any:
+    return item.get("role") if isinstance(item, dict) else getattr(item, "role", None)
 
 
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
