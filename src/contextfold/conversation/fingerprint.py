@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import Any
 
 from contextfold import json_values
@@ -19,13 +19,20 @@ def digest(message: Message) -> bytes:
     return _digest(message, (field for part in message.parts for field in _content(part)))
 
 
-def said(message: Message, shape: bool = False) -> bytes:
+def said(message: Message) -> bytes:
     """A hash of what a message says, in whatever form: blanks around texts and in arguments, the order of their keys,
-    the ids of calls, and thinking, which clients drop and no summary tells, do not count. ``shape``: which parts it has
-    does, since a record names them by their numbers.
+    the ids of calls, and thinking, which clients drop and no summary tells, do not count.
     """
-    kinds = [type(part).__name__ for part in message.parts] if shape else []
-    return _digest(message, chain(kinds, (field for part in message.parts for field in _words(part))))
+    return _digest(message, (field for part in message.parts for field in _words(part)))
+
+
+def shape(message: Message) -> bytes:
+    """Which parts a message has: a record names them by their numbers. Marks stand behind what they mark."""
+    return " ".join(type(part).__name__ for part in message.parts if not _is_mark(part)).encode()
+
+
+def _is_mark(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.is_mark
 
 
 def _digest(message: Message, fields: Iterable[str]) -> bytes:
@@ -68,7 +75,7 @@ def _content(part: Part) -> list[str]:
         case Reasoning():
             return ["reasoning", part.text, _plain(part.source)]
         case Opaque():
-            if part.is_mark:  # moved at every request, as Anthropic's ``cache_control`` is
+            if _is_mark(part):  # moved at every request, as Anthropic's ``cache_control`` is
                 return []
             return ["opaque", part.label, part.text, _plain(part.source)]
 

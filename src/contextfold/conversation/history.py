@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import digest, fingerprint, opening, said
+from contextfold.conversation.fingerprint import digest, fingerprint, opening, said, shape
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.formats.base import Format
 from contextfold.json_values import same
@@ -54,6 +54,8 @@ class History:
         self._marks: list[object] = []
         """What tells whether a wire object is as it was; None for an object that only decoding tells of."""
         self._digests: list[bytes] = []
+        self._sayings: dict[int, bytes] = {}
+        """Digests of what messages say, in whatever form."""
         self._blocks: dict[int, evidence.Block] = {}
         self._clean_blocks: dict[int, evidence.Block] = {}
         self._notes: dict[int, Note] = {}
@@ -99,7 +101,7 @@ class History:
         twin.__dict__.pop("_walk", None)  # it goes on with this history
         twin.__dict__.pop("_reader", None)  # another thread may read messages meanwhile
         twin._given = dict(self._given)
-        twin._marks, twin._digests = list(self._marks), list(self._digests)
+        twin._marks, twin._digests, twin._sayings = list(self._marks), list(self._digests), dict(self._sayings)
         return twin
 
     def part(self, indices: Sequence[int]) -> History:
@@ -123,6 +125,8 @@ class History:
                 part._notes[place] = self._notes[n]
             if place == len(part._digests) and n < len(self._digests):
                 part._digests.append(self._digests[n])
+            if n in self._sayings:
+                part._sayings[place] = self._sayings[n]
         return part
 
     def refresh(self, start: int = 0, stop: int | None = None) -> bool:
@@ -165,6 +169,7 @@ class History:
         self._blocks.pop(index, None)
         self._clean_blocks.pop(index, None)
         self._notes.pop(index, None)
+        self._sayings.pop(index, None)
         if index < len(self._digests):
             self._digests[index] = digest(message)
 
@@ -205,7 +210,9 @@ class History:
 
     def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
         """Of what these messages say, in whatever form, and of those that are shortened which parts they have."""
-        return fingerprint([said(self.messages[n], n in shortened) for n in sorted({*gone, *shortened})])
+        told = sorted({*gone, *shortened})
+        self._sayings.update((n, said(self.messages[n])) for n in told if n not in self._sayings)
+        return fingerprint([self._sayings[n] + (shape(self.messages[n]) if n in shortened else b"") for n in told])
 
     def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
         """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs
