@@ -197,19 +197,33 @@ def test_a_large_result_is_written_by_write_byte_for_byte(tmp_path: Path, color:
     assert (tmp_path / "large_tool_results" / "c").read_bytes() == text.encode()
 
 
-def test_a_result_that_cannot_be_saved_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("profile", [None, {"max_input_tokens": 8_000}])
+def test_a_result_that_cannot_be_saved_is_sent_shortened(
+    tmp_path: Path, profile: dict[str, Any] | None, color: str
+) -> None:
+    """By a profile or behind a refusal; the state keeps every word, and the thread goes on."""
+
     class ReadOnly(FilesystemBackend):
         def write(self, file_path: str, content: str) -> Any:
             raise PermissionError("read only")
 
     backend = ReadOnly(root_dir=tmp_path, virtual_mode=True)
-    agent = deep_agent(limited(3_000), backend, SummarizationMiddleware(summarizer(), backend=backend))
-    text = "row " * 8_000
+    main = ScriptedModel(script=limited(5_500).script, profile=profile)
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend))
+    text = "\n".join(f"row {number} is fine" for number in range(4_000))
     call = {"name": "grep", "args": {}, "id": "c"}
     messages = [HumanMessage("Go", id="h"), AIMessage("", tool_calls=[call], id="a")]
-    with pytest.raises(ContextOverflowError):
-        ask(agent, "sync", [*messages, ToolMessage(text, tool_call_id="c", id="t")])
-    assert agent.get_state(THREAD).values["messages"][-1].content == text
+    values = ask(agent, color, [*messages, ToolMessage(text, tool_call_id="c", id="t")])
+    assert next(message for message in values["messages"] if message.id == "t").content == text
+    result = main.sent[-1][-1].content
+    assert "row 0 is fine" in result
+    assert "row 3999 is fine" in result
+    assert "row 2000 is fine" not in result
+    assert "large_tool_results" not in said(main.sent[-1])
+    with pytest.warns(UserWarning, match="could not be saved"):  # of the history, which is summarized now
+        assert ask(agent, color, [HumanMessage("And now?", id="h2")])["messages"][-1].content == "ok"
+    assert not problems_of(main.sent[-1])
 
 
 def test_a_profile_keeps_requests_inside_the_input_limit(backend: FilesystemBackend) -> None:

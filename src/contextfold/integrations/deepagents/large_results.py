@@ -54,7 +54,7 @@ async def moved(message: ToolMessage, folder: str, files: Files) -> ToolMessage 
         # A tool's output may hold half a surrogate pair, which no file takes.
         await files.put_text(path, text.encode("utf-8", "backslashreplace").decode())
     except (ArchiveError, OSError) as error:
-        logger.warning("a large tool result stays as it is, because it could not be saved: %s", error)
+        logger.warning("a large tool result stays in the state as it is, because it could not be saved: %s", error)
         return None
     return await files.ports.compute(_stand_in, message, path)
 

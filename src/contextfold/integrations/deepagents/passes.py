@@ -37,7 +37,7 @@ from contextfold.integrations.deepagents.views import (
 )
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.folding import DueFold, SummarizerFailed
-from contextfold.integrations.langchain.sending import Sending, valid
+from contextfold.integrations.langchain.sending import Sending, shortened, valid
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
 NOTHING = DeepAgentView([], ())
@@ -166,7 +166,9 @@ class Passes:
         return self.helper.can_part(self._material(turn).messages, due, turn.tokens, turn.sending)
 
     async def with_results_moved(self, turn: ModelTurn, wanted: int, files: Files) -> ModelTurn:
-        """The turn with large results at its end in the backend, the largest first, until it fits."""
+        """The turn with large results at its end in the backend, the largest first, until it fits; what cannot be saved
+        is sent shortened.
+        """
         positions = large_results.results_at_end(turn.messages)
         sizes = await files.ports.compute(self.helper.sizes, turn.key, [turn.messages[n] for n in positions])
         messages, moved = list(turn.messages), list(turn.moved)
@@ -180,11 +182,18 @@ class Passes:
                 messages[position] = shorter
                 moved.append(shorter)
                 over -= size - large_results.PREVIEW
-        if len(moved) == len(turn.moved):
-            return turn
-        return await files.ports.compute(self._viewed, replace(turn, messages=messages, moved=tuple(moved)))
+        if len(moved) > len(turn.moved):
+            turn = await files.ports.compute(self._viewed, replace(turn, messages=messages, moved=tuple(moved)))
+        return turn if turn.tokens <= wanted else await files.ports.compute(self._shortened, turn, wanted)
 
     # ---- steps ----
+
+    def _shortened(self, turn: ModelTurn, wanted: int) -> ModelTurn:
+        """The turn with what results have above ``wanted`` left out of what is sent, with a mark. The state keeps it,
+        and a later summary reads it whole.
+        """
+        sent = shortened(turn.sent, self.helper.sizes(turn.key, turn.sent), turn.tokens - wanted)
+        return replace(turn, sent=sent, tokens=self.helper.tokens(turn.key, sent, turn.sending))
 
     def _viewed(self, turn: ModelTurn) -> ModelTurn:
         """The turn with its view, after anything that the view follows from has changed."""
