@@ -310,6 +310,14 @@ def test_every_extra_that_a_user_installs_is_told_and_exists() -> None:
     assert told == set(project["optional-dependencies"]) - ours
 
 
+def test_who_changes_over_from_a_peer_finds_each_of_its_settings() -> None:
+    editing = pytest.importorskip("langchain.agents.middleware.context_editing")
+    page = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8")
+    assert "ContextEditingMiddleware" in page
+    fields = [field.name for field in dataclasses.fields(editing.ClearToolUsesEdit)]
+    assert [name for name in fields if not re.search(rf"`{name}\b", page)] == []
+
+
 def test_the_reference_has_all_that_a_result_and_a_compactor_have() -> None:
     reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     section = reference.partition("### Result\n")[2].partition("\n### ")[0]
