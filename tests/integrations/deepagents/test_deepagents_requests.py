@@ -226,6 +226,27 @@ def test_a_result_that_cannot_be_saved_is_sent_shortened(
     assert not problems_of(main.sent[-1])
 
 
+def test_a_result_is_sent_as_short_as_a_counter_of_the_users_own_says(tmp_path: Path) -> None:
+    """One that counts characters, which are several for each token of our estimate."""
+
+    def characters(messages: Any) -> int:
+        return sum(len(str(message.content)) for message in messages)
+
+    class ReadOnly(FilesystemBackend):
+        def write(self, file_path: str, content: str) -> Any:
+            raise PermissionError("read only")
+
+    backend = ReadOnly(root_dir=tmp_path, virtual_mode=True)
+    main = ScriptedModel(profile={"max_input_tokens": 10_000})
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, token_counter=characters)
+    call = {"name": "grep", "args": {}, "id": "c"}
+    messages = [HumanMessage("Go", id="h"), AIMessage("", tool_calls=[call], id="a")]
+    sent: list[BaseMessage] = []
+    request = request_of([*messages, ToolMessage("row " * 5_000, tool_call_id="c", id="t")], {}, main)
+    middleware.wrap_model_call(request, lambda given: sent.extend(given.messages) or answered())
+    assert 0 < characters(sent) < 10_000
+
+
 def test_a_profile_keeps_requests_inside_the_input_limit(backend: FilesystemBackend) -> None:
     """Without a trigger, the model's profile and its answer limit say when; what stays above it is not sent."""
     main = ScriptedModel(profile={"max_input_tokens": 8_000})

@@ -113,8 +113,9 @@ def shortened(messages: Sequence[AnyMessage], sizes: Sequence[int], excess: int)
         if excess <= 0 or size < LEAST_SHORTENED:
             break
         if isinstance(sent[n], ToolMessage):
-            sent[n] = _shorter(sent[n], max(LEAST_SHORTENED // 2, size - excess))
-            excess -= size - max(LEAST_SHORTENED // 2, size - excess)
+            room = max(LEAST_SHORTENED // 2, size - excess)
+            sent[n] = _shorter(sent[n], room / size)
+            excess -= size - room
     return sent
 
 
@@ -122,10 +123,10 @@ LEAST_SHORTENED = 800
 """Tokens. Smaller results would hardly get shorter."""
 
 
-def _shorter(message: AnyMessage, tokens: int) -> AnyMessage:
+def _shorter(message: AnyMessage, share: float) -> AnyMessage:
     decoded = FORMAT.decode(message)
-    # a tenth less, for the mark and for what is around the text
-    result = TIERS["oversized"].reduce(decoded.parts[0], int(tokens * 0.9))
+    # of our estimate, as a counter of the user's may count characters; a tenth less, for the mark and what is around it
+    result = TIERS["oversized"].reduce(decoded.parts[0], int(TokenCounter().message(decoded) * share * 0.9))
     return message if result is None else FORMAT.encode([decoded.with_parts((result,))])[0]
 
 
