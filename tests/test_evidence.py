@@ -171,6 +171,40 @@ def test_a_progress_bar_is_one_line_in_its_last_state() -> None:
     assert texts(answered("1.5\r2.5\r3.5")) == ["1.5", "2.5", "3.5"], "here it ends lines"
 
 
+SCREENS = "".join(
+    "\x1b[H\x1b[2J\x1b[7mPID   %CPU  COMMAND\x1b[0m\x1b[K\n"
+    f"812   {n}.4   worker-a\x1b[K\n813   0.{n}   worker-a\x1b[K\n"
+    for n in range(9)
+)
+LAYERS = "app:2.1: Pulling\n" + "".join(
+    f"\x1b[{up}A\x1b[2K\r{layer}: Downloading [{'=' * n:9}] {n}MB/9MB\r\x1b[{up}B"
+    for n in range(1, 10)
+    for up, layer in ((2, "fa1"), (1, "cb2"))
+)
+PULLED = ["app:2.1: Pulling", f"fa1: Downloading [{'=' * 9}] 9MB/9MB", f"cb2: Downloading [{'=' * 9}] 9MB/9MB"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "read"),
+    [
+        (SCREENS, ["PID   %CPU  COMMAND", "812   8.4   worker-a", "813   0.8   worker-a"]),
+        (
+            "\x1b[?1049h\x1b[Hfirst page\n7\n\x1b[H\x1b[2Jsecond page\n8\n\x1b[?1049l",
+            ["first page", "7", "second page", "8"],
+        ),
+        (LAYERS, PULLED),
+        (f"\x1b[2J{LAYERS}\n" + "\r".join(f"{n}% done" for n in range(9)) + "\nend", [*PULLED, "8% done", "end"]),
+        (
+            json.dumps({"stdout": f"{LAYERS}\nno space left"}),
+            ['{"stdout": "app:2.1: Pulling', *PULLED[1:], 'no space left"}'],
+        ),
+    ],
+    ids=["a screen", "pages", "bars above each other", "a bar on a screen", "inside JSON"],
+)
+def test_a_later_screen_takes_the_place_of_the_one_before(shown: str, read: list[str]) -> None:
+    assert texts(answered(shown)) == read
+
+
 CUSTOMERS = [{"id": f"cus_{n:08}", "city": "Port Elizabeth " * (n % 4), "name": f"Ada Lovelace {n}"} for n in range(30)]
 
 

@@ -117,6 +117,11 @@ def uncolored(text: str) -> str:
     return text
 
 
+def is_json(text: str) -> bool:
+    """Whether a text begins like an object or a list of JSON."""
+    return _JSON.match(text) is not None
+
+
 def _address(code: re.Match[str]) -> str:
     return f"{code['address']} " if code["address"] else ""
 

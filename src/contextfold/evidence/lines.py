@@ -47,6 +47,15 @@ _GUTTER = re.compile(r"[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])")
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_MOVE = re.compile(r"(?:\x1b\[(?:\d{0,4}[ABEFH]|\d{1,4};\d{0,4}[Hf]|;\d{0,4}[Hf]|[23]J|\?1049[hl]))+")
+"""Moves of a terminal's cursor to other lines, and what wipes its screen."""
+
+_STATE_END = re.compile(r"[\r\n]")
+_ESCAPED_STATE = re.compile(r"(?<!\\)\\(?:r(?!\\n)|u001[bB]\[[\d;]{0,9}[ABEFHJ])")
+_ESCAPED_SIGN = re.compile(r"(?<!\\)\\(n|r|u001[bB])")
+_SIGNS = {"n": "\n", "r": "\r", "u001b": "\x1b"}
+"""How JSON spells out what a terminal showed."""
+
 _MANY = 3
 """A line with more quotation marks, or opening brackets of tags, than that in its width is JSON, or XML."""
 
@@ -249,6 +258,10 @@ def is_cjk(word: str) -> bool:
 def _cut_lines(text: str) -> list[str]:
     """The lines of a text that hold a letter or digit, without numbers and blanks around them, long ones in pieces."""
     lines: list[str] = []
+    if "\\r" in text or "\\u001" in text:
+        text = _unescaped(text)
+    if "\x1b[" in text:
+        text = _last_screens(text)
     text = quoting.uncolored(text)
     for row in (_last_states(text) if "\r" in text else text).splitlines():
         if len(row) > WIDTH:
@@ -258,6 +271,30 @@ def _cut_lines(text: str) -> list[str]:
             line = row.strip()
             lines.append(_without_number(row) if line[:1].isdigit() else line)
     return list(filter(_SAYS, lines))
+
+
+def _unescaped(text: str) -> str:
+    """JSON whose strings hold what a terminal showed, with the breaks of that as breaks; others as they are."""
+    if not quoting.is_json(text) or not _ESCAPED_STATE.search(text):
+        return text
+    return _ESCAPED_SIGN.sub(lambda sign: _SIGNS[sign[1].lower()], text)
+
+
+def _last_screens(text: str) -> str:
+    """The text without what a terminal wrote over where the cursor went back: of rows of earlier screens that differ
+    in figures from one of a later screen, none; the others stay, as pages that were turned do.
+    """
+    screens = _MOVE.split(text)
+    if len(screens) == 1:
+        return text
+    later: set[str] = set()
+    left: list[str] = []
+    for screen in reversed(screens):
+        letters = {state: _NO_LETTERS.sub("", quoting.uncolored(state)) or state for state in _STATE_END.split(screen)}
+        rows = [[state for state in row.split("\r") if letters[state] not in later] for row in screen.split("\n")]
+        left.append("\n".join("\r".join(states) for states in rows))
+        later.update(letters.values())
+    return "\n".join(reversed(left))
 
 
 def _last_states(text: str) -> str:
