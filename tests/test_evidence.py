@@ -23,6 +23,7 @@ from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Voca
 from contextfold.evidence import clips as parts_of_lines
 from contextfold.evidence.blocks import Blocks, Floats, Numbers
 from contextfold.evidence.clips import clips
+from contextfold.evidence.tables import head_of
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
 from contextfold.recall import search
@@ -342,6 +343,47 @@ def test_the_row_that_differs_from_the_others_of_its_list_is_quoted_whole() -> N
     messages[2] = answered("\n".join([*pods(2)[:12], crashed, *pods(2)[12:]]))
     code = [f"return cache_{name} of the {name}_store" for name in map("".join, permutations("abcde", 3))]
     assert crashed in chosen([*messages, answered("\n".join(code))], budget=300)
+
+
+def _rows(*lines: str) -> list[str]:
+    return [line.replace("@", f"{n:04}") for n in range(20) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("| Project | Budget | Phone |", "| lobby x@ | 1@ EUR | 55-@ |"),
+        (" order_id  | refund_total | tax", " ord-x@ | 3@ | 7@"),
+        ("sku,price_net,stock", "SKU-X@,12@,3@"),
+        ("NAME           READY   STATUS    RESTARTS", "cart-x@   1/1     Running   4@"),
+        ("USER         PID %CPU    RSS COMMAND", "root      1@  0.1  7@ /usr/bin/svc_x@ --fork"),
+        ("                 Q1 2026   Q2 2026   Q3 2026", "Revenue_x@     1@,000   2@,000   3@,000"),
+    ],
+)
+def test_rows_of_a_table_are_quoted_below_what_names_their_columns(head: str, row: str) -> None:
+    other = "tag\tseen_at\n" + "\n".join(_rows("tag_y@\t9@"))
+    below = map("".join, permutations("abcde", 2))  # so many that the head does not stand out as the one that differs
+    outputs = [answered("\n".join([head, "---", *_rows(row), *below])), answered(other)]
+    text = chosen(outputs, budget=200, already=frozenset(re.split(r"[\s|,]+", head)))
+    whole, _, _ = text.partition(f"[{PARTS}]")
+    lines = whole.splitlines()
+    first = next(n for n, line in enumerate(lines) if "@" not in line and "x00" in line.lower())
+    assert lines[first - 1] == head.strip()
+    assert lines.count(head.strip()) == 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Starting up", *(f"{n} served page_{n}  in  {n} ms" for n in range(9))],
+        ["So we went home, had tea, and slept.", *(f"In {n} days, we said, all is done." for n in range(9))],
+        ["--quiet    say nothing", "--jobs N   at most 8", "--all      take all"],
+        ["12 | a | b", "13 | c | d", "14 | e | f"],
+    ],
+    ids=["a log", "sentences", "a help text", "rows alone"],
+)
+def test_what_is_no_table_has_no_head(lines: list[str]) -> None:
+    assert all(head_of(lines, n, {}) is None for n in range(len(lines)))
 
 
 def test_what_was_met_lately_and_often_goes_before_what_was_met_long_ago_and_once() -> None:

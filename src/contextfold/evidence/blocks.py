@@ -25,6 +25,7 @@ import numpy.typing as npt
 from contextfold import identifiers
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import OUTCOME, Line, Lines, Source
+from contextfold.evidence.tables import head_of
 from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
@@ -132,7 +133,7 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_told", "dates", "first", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
+    __slots__ = ("_heads", "_told", "dates", "first", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
 
     def __init__(self, lines: Iterable[Line] | Lines, words: Vocabulary) -> None:
         lines = lines if isinstance(lines, Lines) else Lines(lines)
@@ -145,6 +146,7 @@ class Block:
         if lines.dates:
             self.dates = tuple(lines.dates.get(n, "") for n in range(len(lines)))
         self._told: Floats | None = None
+        self._heads: dict[int, int | None] = {}
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
         numbers = words.numbers(lines.names)
@@ -203,6 +205,12 @@ class Block:
     def bonuses(self) -> Floats:
         """What each line counts besides what it shows."""
         return self.floats[: self.parts[0]]
+
+    def head_of(self, n: int) -> int | None:
+        """The line that names the columns of this one, if it is a row of a table. Only asked of what is quoted."""
+        if n not in self._heads:
+            head_of(self.texts, n, self._heads)
+        return self._heads[n]
 
     @property
     def told(self) -> Floats:

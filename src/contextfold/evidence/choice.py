@@ -184,13 +184,22 @@ def _fitted(
     """The chosen lines as a text of at most ``budget`` tokens, and its size. What is too much is taken off the end of
     ``chosen``.
     """
-    lines = lines_under_marks(quoted, material.row.speakers, chosen, dates)
+    lines = _marked_lines(quoted, material, chosen, dates)
     while (excess := (size := sizes.joined(lines)) - budget) > 0 and chosen:
         # as many as take the excess by themselves; a look at the whole tells what their breaks and marks took
         while excess > 0 and chosen:
             excess -= int(material.sizes[chosen.pop()]) + 1
-        lines = lines_under_marks(quoted, material.row.speakers, chosen, dates)
+        lines = _marked_lines(quoted, material, chosen, dates)
     return "\n".join(lines), size
+
+
+def _marked_lines(
+    quoted: Mapping[int, str], material: _Material, chosen: Sequence[int], dates: Mapping[int, str]
+) -> list[str]:
+    """The chosen lines under marks, rows of tables below what names their columns."""
+    heads = material.heads(chosen)
+    texts = {**quoted, **{n: as_quoted(material.row.texts[n]) for n in heads}}
+    return lines_under_marks(texts, material.row.speakers, [*chosen, *heads], dates)
 
 
 def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
@@ -295,6 +304,7 @@ class _Material:
         self.sizes = sizes.of(self.row.blocks)
         """Tokens of each line."""
         self.bonuses = self._once(is_talk, lapsed)
+        self._first: list[int] = np.cumsum([0, *map(len, self.row.blocks)]).tolist()
 
     def _once(self, is_talk: bool, lapsed: Sequence[int]) -> Floats:
         """The bonus of each line; of lines that say the same only the newest has one. ``lapsed``: lines without any."""
@@ -320,6 +330,22 @@ class _Material:
         is_shown = np.zeros(len(self.vocabulary), dtype=bool)
         is_shown[self.row.shown[np.repeat(is_left, self.row.counts)]] = True
         return is_shown
+
+    def heads(self, chosen: Iterable[int]) -> set[int]:
+        """The lines that name the columns of those of these lines that are rows of tables, as far as rows would stand
+        without it or below another one.
+        """
+        lines, found, above = set(chosen), set[int](), ""
+        for n in sorted(lines):
+            message = int(self.row.of_block[n])
+            start = self._first[message]
+            head = self.row.blocks[message].head_of(n - start)
+            if head is not None:
+                text = self.row.texts[start + head]
+                if text != above and start + head not in lines:
+                    found.add(start + head)
+                above = text
+        return found
 
     def dated(self, chosen: Iterable[int], dates: Sequence[str]) -> dict[int, str]:
         """The days of those of these lines that mean nothing without."""

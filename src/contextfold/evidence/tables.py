@@ -1,0 +1,113 @@
+"""Tables in outputs: which line names the columns of a row.
+
+What belongs here: recognizing the head of a table by its form, whatever wrote it (psql, Markdown, CSV, ``ps``). What
+does not: whether a row is worth quoting (``choice``).
+
+A row without the line that names its columns shows values of which nobody knows what they are, and under the head of
+another table it says what is not so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+LEAST_ROWS = 2
+"""Rows below a line that make it the head of a table, each with figures in it."""
+
+FARTHEST = 500
+"""Lines above a row among which its head is looked for."""
+
+LONGEST_CELL = 32
+"""Characters of what names a column."""
+
+_CELLS = {",": re.compile(","), "\t": re.compile("\t"), " ": re.compile(r"\s{2,}")}
+_BORDER = re.compile(r"[|│┃]")
+_PERIOD = re.compile(r"(?:(?:19|20)\d\d|[A-Z]{1,3}'?\d{1,2}|\d\d?[./]\d\d?[./]\d{2,4})(?!\w)")
+"""A year, a quarter or a day: figures that name a column."""
+
+_MARKS = {
+    re.compile(cells).search: mark
+    for mark, cells in (
+        ("|", r"[|│┃]"),
+        ("\t", r"\t"),
+        (" ", r"\S  +\S++(?: \S++)*+  +\S"),
+        (",", r"^(?:[^,]*+,[^\s,]*+){2}"),
+    )
+}
+"""What tells that a line has cells, and what parts them. Borders come first: beside them blanks fill cells up."""
+
+_FIGURE = re.compile(r"\d")
+
+
+def head_of(texts: Sequence[str], row: int, known: dict[int, int | None]) -> int | None:
+    """The number of the line that names the columns of this one, if it is a row of a table among these lines.
+
+    ``known``: what was found of other lines, to which this is added.
+    """
+    known[row] = None
+    has_sign = _row_sign(texts[row])
+    if has_sign is None:
+        return None
+    for n in range(row - 1, max(-1, row - FARTHEST), -1):
+        text = texts[n]
+        if n in known and (found := known[n]) is not None:
+            head = found  # a row of the same table, or of one that ends here
+        elif n in known or not has_sign(text):
+            return None
+        elif not _has_figures(text) and _names_columns(text, _form(text)):
+            head = n
+        else:
+            continue
+        form = _form(texts[head])
+        if _fits(_form(texts[row]), form) and _has_rows(texts[head + 1 : head + 1 + LEAST_ROWS], form):
+            known[row] = head
+        break
+    return known[row]
+
+
+def _row_sign(text: str) -> Callable[[str], object] | None:
+    """What tells whether another line has cells parted as this one has; None where it has none."""
+    return next((has_sign for has_sign in _MARKS if has_sign(text)), None)
+
+
+def _has_rows(texts: Sequence[str], head: _Form) -> bool:
+    return len(texts) == LEAST_ROWS and all(_FIGURE.search(text) and _fits(_form(text), head) for text in texts)
+
+
+_Form = tuple[str, int, int]
+"""What parts the cells of a line, how many it has, and its words."""
+
+
+def _form(text: str) -> _Form:
+    has_sign = _row_sign(text)
+    if has_sign is None:
+        return "", 0, 0
+    mark = _MARKS[has_sign]
+    return mark, len(_cells(text, mark)), 0 if mark == "|" else len(text.split())
+
+
+def _cells(text: str, mark: str) -> list[str]:
+    return _BORDER.split(text.strip("|│┃")) if mark == "|" else _CELLS[mark].split(text)
+
+
+def _fits(row: _Form, head: _Form) -> bool:
+    """Whether a line has the cells that a head names. An index needs no name, and a last cell may have blanks."""
+    if row[0] != head[0]:
+        return False
+    if row[0] == " ":
+        return head[1] <= row[1] <= head[1] + 1 or row[2] >= head[2] > LEAST_ROWS
+    return row[1] == head[1]
+
+
+def _has_figures(text: str) -> bool:
+    return _FIGURE.search(text) is not None and _FIGURE.search(_PERIOD.sub("", text)) is not None
+
+
+def _names_columns(text: str, form: _Form) -> bool:
+    mark, many, words = form
+    if many < 2 or (mark in " ," and max(many, words if mark == " " else 0) < 3):
+        return False
+    if mark == "," and ", " in text:  # a sentence
+        return False
+    return all(len(cell) <= LONGEST_CELL and ": " not in cell for cell in _cells(text, mark))
