@@ -386,6 +386,16 @@ def test_what_is_no_table_has_no_head(lines: list[str]) -> None:
     assert all(head_of(lines, n, {}) is None for n in range(len(lines)))
 
 
+def test_of_prose_a_sentence_with_a_figure_is_quoted_though_it_names_nothing() -> None:
+    def letter(n: int, fact: str = "") -> Message:
+        body = ["We were pleased with the garden and would like to come back.", fact, "Nobody wants to paint it."]
+        return answered(f"From: ada{n}@example.com\nDear friends,\n{' '.join(filter(None, body * 2))}")
+
+    facts = ("The meeting about the roof moves to room 512.", "Залог за склад составил 340 тысяч рублей, как и было.")
+    text = chosen([letter(n, facts[n // 20] if n % 20 == 3 else "") for n in range(40)], budget=400)
+    assert all(fact in text for fact in facts)
+
+
 def test_what_was_met_lately_and_often_goes_before_what_was_met_long_ago_and_once() -> None:
     messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(300)]
     messages[150] = messages[200] = messages[280] = said("assistant", "back to module_often again")

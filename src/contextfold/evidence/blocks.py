@@ -56,9 +56,16 @@ ALIKE = -0.5
 LEAST_ALIKE = 4
 """Lines that look alike are a list or a log from this number on."""
 
+STATED = 0.6
+"""What the sentences of an output of prose that state a figure count by themselves, over the root of their number."""
+
+SENTENCE, LONG_PIECE = 40, 100
+"""Characters of a line that is a sentence by its end, at least; and of a piece of a paragraph whose end is cut off."""
+
 LOOKED_AT = 2_000
 """Lines whose looks are told at once."""
 
+_ENDS = frozenset(".!?。！？؟।…")
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
 _LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
@@ -171,6 +178,10 @@ class Block:
             dtype=np.int32,
         )
         bonuses = _bonuses(lines, shares)
+        if stated := _stated(lines):
+            bonuses, worth = list(bonuses), STATED * len(stated) ** ALIKE
+            for n in stated:
+                bonuses[n] = max(bonuses[n], worth)
         self.floats = np.array([*bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
@@ -273,6 +284,25 @@ def _bonuses(lines: Lines, shares: Sequence[float]) -> Sequence[float]:
         for n in odd:
             bonuses[n] = max(bonuses[n], OUTCOME * len(odd) ** ALIKE)
     return bonuses
+
+
+def _stated(lines: Lines) -> list[int]:
+    """The sentences of an output that state a figure, where most of it is prose: a mail, a chart, a page of a book.
+
+    A room, an amount or a date in a sentence is no name, and without this nothing would ever quote it.
+    """
+    texts = lines.texts
+    if not texts or lines.sources[0] != "tool" or lines.sources[-1] != "tool":
+        return []
+    ended = [n for n, text in enumerate(texts) if text[-1] in _ENDS and len(text) >= SENTENCE]
+    if 2 * sum(len(texts[n]) for n in ended) < sum(map(len, texts)):
+        return []
+    is_ended = set(ended)
+    return [
+        n
+        for n, text in enumerate(texts)
+        if (n in is_ended or len(text) >= LONG_PIECE) and lines.words[n] > 1 and _FIGURES.search(text)
+    ]
 
 
 def _mentions(lines: Lines, numbers: Sequence[int], shares: Sequence[float]) -> tuple[Sequence[int], Sequence[float]]:
