@@ -25,6 +25,9 @@ BENCH_ARGS ?=
 PASSES_ARGS ?=
 PICTURES_ARGS ?=
 
+# Without bytecode each worker of the tests, and each program that they start, would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens bench-real-model real-calls stress test-oldest wheel install-browser pictures docs clean bench-passes
 .DEFAULT_GOAL := help
 
