@@ -27,11 +27,12 @@ _FRAMEWORKS = (
 )
 _FACES = ("integrations", "langchain", "deepagents", "store", "gateway", "inspector", "batch", "cli")
 SAMPLED = {
-    **dict.fromkeys(_FRAMEWORKS, 3),
-    **dict.fromkeys((*_FACES, "hostile", "provider", "summary", "models"), 2),
+    **dict.fromkeys(_FRAMEWORKS, 4),
+    **dict.fromkeys(_FACES, 3),
+    **dict.fromkeys(("hostile", "provider", "summary", "models", "passes", "promises"), 2),
 }
-"""A quick run of everything takes every second or third test of each file in these folders. A run of one folder or file
-takes all that are quick."""
+"""A quick run of everything takes every second, third or fourth test of each file in these folders. A run of one folder
+or file takes all that are quick."""
 SHARE = 5
 """A full run looks at so many times the examples of a quick one."""
 
