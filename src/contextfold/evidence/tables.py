@@ -26,7 +26,7 @@ _BORDER = re.compile(r"[|│┃]")
 _PERIOD = re.compile(r"(?:(?:19|20)\d\d|[A-Z]{1,3}'?\d{1,2}|\d\d?[./]\d\d?[./]\d{2,4})(?!\w)")
 """A year, a quarter or a day: figures that name a column."""
 
-_MARKS = {
+_MARKS: dict[Callable[[str], object], str] = {
     re.compile(cells).search: mark
     for mark, cells in (
         ("|", r"[|│┃]"),
