@@ -220,9 +220,10 @@ class Conversations:
         for key in _answers(body, _LATEST):
             known = self._known.get(self._by_answers.get((scope, key), 0))
             if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
-                read = getattr(known.state, "read", ())
+                altered = getattr(known.state, "altered", ())
                 old, new = known.body.open, body.open
-                return known if read and all(n < len(old) and same_value(old[n], new[n]) for n in read) else None
+                fits = all(n < len(old) and same_value(old[n], new[n]) for n in altered)
+                return known if altered and fits else None
         return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:

@@ -134,9 +134,9 @@ class State:
     """The same of the request that it answered last."""
 
     @property
-    def read(self) -> Collection[int]:
+    def altered(self) -> Collection[int]:
         """Messages that are not in the view as they are: the record speaks of these."""
-        return self.record.read if self.record is not None else ()
+        return self.record.altered if self.record is not None else ()
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

@@ -83,12 +83,12 @@ def _goes_on(known: KnownItems, items: Sequence[Any]) -> bool:
     """Whether items differ from the known ones, as far as these go, in nothing but what the client says in messages
     that its view has word for word: files in the task, or a reminder, which may be others at each turn.
     """
-    read = known.record.read if known.record is not None else ()
+    altered = known.record.altered if known.record is not None else ()
     return (
-        bool(read)
+        bool(altered)
         and len(known.items) <= len(items)
         and all(
-            same(one, other) or (n not in read and _role(one) == _role(other) in ("user", "system", "developer"))
+            same(one, other) or (n not in altered and _role(one) == _role(other) in ("user", "system", "developer"))
             for n, (one, other) in enumerate(zip(known.items, items, strict=False))
         )
     )

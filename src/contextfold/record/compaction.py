@@ -239,7 +239,7 @@ class Compaction(BaseModel):
         return tuple(run.as_run() for run in self.fates)
 
     @property
-    def read(self) -> set[int]:
+    def altered(self) -> set[int]:
         """Indices that are not in the view as they are."""
         return self.gone() | {edit.index for edit in self.edits}
 
