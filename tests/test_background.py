@@ -435,6 +435,30 @@ def test_what_another_conversation_has_prepared_is_not_taken() -> None:
     assert "something else" in str(subject.compact(other).messages[-1])
 
 
+def test_agents_that_did_the_same_for_two_people_share_no_summary() -> None:
+    """What is prepared may tell what stands in one of the tasks alone; the ids of calls tell the agents apart."""
+    told = list[str]()
+    subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
+
+    def agent(name: str, steps: int) -> list[Message]:
+        wire: list[Message] = [{"role": "user", "content": f"I am {name}. Read the modules."}]
+        for step in range(steps):
+            call = {"id": f"{name}_{step}", "type": "function", "function": {"name": "read", "arguments": f"[{step}]"}}
+            wire.append({"role": "assistant", "content": f"Step {step}.", "tool_calls": [call]})
+            wire.append({"role": "tool", "tool_call_id": f"{name}_{step}", "content": f"value{step} " * 40})
+        return wire
+
+    steps = next(steps for steps in range(1, 200) if subject.due(agent("anna", steps)) is not None)
+    subject.compact(agent("anna", steps - 1))
+    for thread in threading.enumerate():
+        if thread.name == "contextfold-background":
+            thread.join(10)
+    subject.compact(agent("bert", steps))
+    assert "summary_adopted" not in told
+    subject.compact(agent("anna", steps))
+    assert "summary_adopted" in told
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_summary_behind_which_the_model_failed_is_taken_by_equal_messages(is_async: bool) -> None:
     """Who tries again has often read the conversation again, too."""

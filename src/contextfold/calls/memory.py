@@ -135,8 +135,9 @@ class KnownConversation:
         answers = [n for n in range(known) if self.history.messages[n].role == "assistant"]
         if not answers:
             return self.history.fingerprint(known) == history.fingerprint(known)
-        # One message first: most conversations are told apart by it, and the digests of all take a while.
-        return all(self.history.fingerprint_of(n, ()) == history.fingerprint_of(n, ()) for n in (answers[:1], answers))
+        # One message first: most conversations are told apart by it, and the digests of all take a while. As they are,
+        # with the ids of their calls, which no two conversations share: a summary may tell what only one of them says.
+        return all(self.history.fingerprint_at(n) == history.fingerprint_at(n) for n in (answers[:1], answers))
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them

@@ -203,10 +203,13 @@ class History:
 
     def fingerprint(self, covers: int, *, whole: bool = False) -> str:
         """Of the first ``covers`` messages. What the instructions say that they begin with counts only if ``whole``."""
-        while len(self._digests) < covers:
+        return self.fingerprint_at(range(0 if whole else opening(self.messages[:covers]), covers))
+
+    def fingerprint_at(self, indices: Sequence[int]) -> str:
+        """Of these messages, in ascending order, as they are."""
+        while indices and len(self._digests) <= indices[-1]:
             self._digests.append(digest(self.messages[len(self._digests)]))
-        start = 0 if whole else opening(self.messages[:covers])
-        return fingerprint(self._digests[start:covers])
+        return fingerprint([self._digests[n] for n in indices])
 
     def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
         """Of what these messages say, in whatever form, and of those that are shortened which parts they have."""

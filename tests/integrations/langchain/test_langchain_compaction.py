@@ -557,7 +557,7 @@ def test_branches_that_begin_with_the_same_message_each_go_on_with_their_own_rec
         def script(messages: list[BaseMessage], number: int) -> Any:
             branch = next(message.id for message in messages if str(message.id).startswith("b"))
             calls[str(branch)] = done = calls.get(str(branch), 0) + 1
-            return calling(f"src/module_{done}.py", f"call_{branch}_{done}") if done < 24 else f"done {branch}"
+            return calling(f"src/{branch}/module_{done}.py", f"call_{branch}_{done}") if done < 24 else f"done {branch}"
 
         calls: dict[str, int] = {}
         summaries = writer()
