@@ -1273,6 +1273,7 @@ def test_requests_of_one_conversation_side_by_side_each_get_their_own_view(scene
 
 
 def test_an_edited_turn_goes_on_from_what_is_unchanged(scene: Scene) -> None:
+    """What stands in the view word for word may say something else; not what left it."""
     key = {"authorization": "Bearer edited"}
     messages = list(turns("openai-chat", 40, seed=6))[-1]
     made = post(scene.url, CHAT, compact(body_of("openai-chat", messages)), key)
@@ -1280,8 +1281,12 @@ def test_an_edited_turn_goes_on_from_what_is_unchanged(scene: Scene) -> None:
     again = post(scene.url, CHAT, compact(body_of("openai-chat", edited)), key)
     assert again.headers["x-contextfold-compaction"] == made.headers["x-contextfold-compaction"]
     assert json.loads(scene.last.body)["messages"][-1]["content"] == "another result"
-    first = [messages[0], {"role": "user", "content": "something else from the start"}, *messages[2:]]
-    other = post(scene.url, CHAT, compact(body_of("openai-chat", first)), key)
+    task = [messages[0], {"role": "user", "content": "something else from the start"}, *messages[2:]]
+    again = post(scene.url, CHAT, compact(body_of("openai-chat", task)), key)
+    assert again.headers["x-contextfold-compaction"] == made.headers["x-contextfold-compaction"]
+    assert json.loads(scene.last.body)["messages"][1]["content"] == "something else from the start"
+    gone = [*messages[:3], {**messages[3], "content": "another result from the start"}, *messages[4:]]
+    other = post(scene.url, CHAT, compact(body_of("openai-chat", gone)), key)
     assert other.headers["x-contextfold-action"] == "compacted"
     assert other.headers["x-contextfold-compaction"] != made.headers["x-contextfold-compaction"]
 

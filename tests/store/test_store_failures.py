@@ -265,13 +265,13 @@ def test_a_history_that_was_changed_under_its_summary_is_summarized_anew(store: 
     session.append(turns(20))
     session.view()
     with store.database.write() as connection:
-        changed = '{"role":"user","content":"Look at module 0; the ticket is BILL-1."}'
-        connection.execute(text("UPDATE session_messages SET payload = :p WHERE sequence = 0"), {"p": changed})
+        changed = '{"role":"assistant","content":"Module 0 is fine; the ticket is BILL-1."}'
+        connection.execute(text("UPDATE session_messages SET payload = :p WHERE sequence = 3"), {"p": changed})
     session.append(turn(20))
     result = opened(store).compact()
     assert "compaction_set_aside" in [found.name for found in result.events]
     assert result.changed
-    assert "BILL-1" in str(result.messages[0])
+    assert "BILL-1." in str(result.messages)
 
 
 @pytest.mark.parametrize("kill", ["terminate", "drop"])

@@ -487,7 +487,7 @@ def _leaves_forbidden(new: Statement, old: Statement) -> bool:
     # What is forbidden without something may be allowed without it. What only allows it grants what the rule asks for.
     if _NEWS.search(new.text) and not manner.is_of_rules and _own(before, manner.clauses[0]):
         return True
-    # Nobody who may delete the production key may use it.
+    # To delete the production key is not to use it.
     if _own(_done(new.text), before | _USING) or (_USES.search(old.text) and not _USES.search(new.text)):
         return True
     is_lifted = manner.is_of_rules or manner.forgets or manner.leaves_all_else or manner.has_exception
