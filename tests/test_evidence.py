@@ -950,3 +950,22 @@ def test_code_that_speaks_of_a_terminals_codes_is_quoted_as_it_is_and_a_link_wit
     ]
     (line,) = lines_of(Message("tool", (ToolResult("c", (Text(link),)),)))
     assert line.text == "main_9.c:10: https://gcc.test/W9 -Wunused_9 warning"
+
+
+def test_which_line_names_the_columns_does_not_hang_on_what_was_asked_before() -> None:
+    """A view is the same in any process, and in none of them were the same rows asked of in the same order."""
+    lines = [
+        "ID  NAME  KG  EUR",
+        "1  apple  30  5",
+        "2  pear  40  6",
+        "in  all  70",
+        "3  plum  50  7",
+        "",
+        "4  fig  9  8",
+    ]
+    found = set()
+    for order in permutations(range(1, len(lines))):
+        known: dict[tuple[str, int], int | None] = {}
+        heads = {row: head_of(lines, row, known) for row in order}
+        found.add(tuple(sorted(heads.items())))
+    assert found == {((1, 0), (2, 0), (3, None), (4, 0), (5, None), (6, None))}

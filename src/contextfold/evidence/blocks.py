@@ -153,7 +153,7 @@ class Block:
         if lines.dates:
             self.dates = tuple(lines.dates.get(n, "") for n in range(len(lines)))
         self._told: Floats | None = None
-        self._heads: dict[int, int | None] = {}
+        self._heads: dict[tuple[str, int], int | None] = {}
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
         numbers = words.numbers(lines.names)
@@ -219,9 +219,7 @@ class Block:
 
     def head_of(self, n: int) -> int | None:
         """The line that names the columns of this one, if it is a row of a table. Only asked of what is quoted."""
-        if n not in self._heads:
-            head_of(self.texts, n, self._heads)
-        return self._heads[n]
+        return head_of(self.texts, n, self._heads)
 
     @property
     def told(self) -> Floats:

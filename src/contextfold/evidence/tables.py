@@ -40,30 +40,45 @@ _MARKS: dict[Callable[[str], object], str] = {
 _FIGURE = re.compile(r"\d")
 
 
-def head_of(texts: Sequence[str], row: int, known: dict[int, int | None]) -> int | None:
+def head_of(texts: Sequence[str], row: int, known: dict[tuple[str, int], int | None]) -> int | None:
     """The number of the line that names the columns of this one, if it is a row of a table among these lines.
 
-    ``known``: what was found of other lines, to which this is added.
+    ``known``: what was found before, to which this is added. It saves looking again, and changes no answer: the same
+    lines have the same heads, in whatever order they are asked of.
     """
-    known[row] = None
+    if ("", row) not in known:
+        known["", row] = _head_of(texts, row, known)
+    return known["", row]
+
+
+def _head_of(texts: Sequence[str], row: int, known: dict[tuple[str, int], int | None]) -> int | None:
     has_sign = _row_sign(texts[row])
-    if has_sign is None:
+    head = _nearest(texts, row - 1, has_sign, known) if has_sign is not None else None
+    if head is None or row - head >= FARTHEST:
         return None
-    for n in range(row - 1, max(-1, row - FARTHEST), -1):
-        text = texts[n]
-        if n in known and (found := known[n]) is not None:
-            head = found  # a row of the same table, or of one that ends here
-        elif n in known or not has_sign(text):
-            return None
-        elif not _has_figures(text) and _names_columns(text, _form(text)):
-            head = n
-        else:
-            continue
-        form = _form(texts[head])
-        if _fits(_form(texts[row]), form) and _has_rows(texts[head + 1 : head + 1 + LEAST_ROWS], form):
-            known[row] = head
-        break
-    return known[row]
+    form = _form(texts[head])
+    rows = texts[head + 1 : head + 1 + LEAST_ROWS]
+    return head if _fits(_form(texts[row]), form) and _has_rows(rows, form) else None
+
+
+def _nearest(
+    texts: Sequence[str], last: int, has_sign: Callable[[str], object], known: dict[tuple[str, int], int | None]
+) -> int | None:
+    """The nearest line from ``last`` upward that names columns, with lines of cells alone between."""
+    mark, n = _MARKS[has_sign], last
+    found = None
+    while n >= 0:
+        if (mark, n) in known:
+            found = known[mark, n]
+            break
+        if not has_sign(texts[n]):
+            break
+        if not _has_figures(texts[n]) and _names_columns(texts[n], _form(texts[n])):
+            found = n
+            break
+        n -= 1
+    known.update(((mark, passed), found) for passed in range(max(n, 0), last + 1))
+    return found
 
 
 def _row_sign(text: str) -> Callable[[str], object] | None:
