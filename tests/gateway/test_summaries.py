@@ -141,6 +141,33 @@ def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Pa
     assert 2 < asked < 10  # 43 where each turn pays
 
 
+@pytest.mark.parametrize("named", [{"user": "{}"}, {"metadata": {"user_id": "{}"}}], ids=["user", "metadata"])
+def test_agents_that_did_the_same_for_two_people_share_no_summary(tmp_path: Path, named: dict[str, Any]) -> None:
+    """Behind one key; the agent's own model reads all of a view, so its summary may tell what only one of them said."""
+
+    def answer(request: Any) -> Answer:
+        if not is_own(request):
+            return Answer("ok")
+        return Answer(
+            SUMMARY.replace("as it was told", "as Anna told it" if "I am Anna" in request.text else "as told")
+        )
+
+    def of(name: str, messages: list[Any], number: int) -> bytes:
+        said = [dict(message) for message in messages]
+        said[1]["content"] += f" I am {name}. It is 12:{number:02}."
+        return compact(body_of("openai-chat", said, **json.loads(json.dumps(named).replace("{}", name))))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            history = list(turns("openai-chat", 50))
+            for name in ("Anna", "Bert"):
+                for number, messages in enumerate(history):
+                    assert post(gateway.url, PATHS["openai-chat"], of(name, messages, number)).status == 200
+        sent = [request.text for request in provider.requests]
+    assert any("as Anna told it" in text for text in sent)
+    assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
+
+
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
     """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
     asked, may_answer, answer = summary_when_told()

@@ -124,20 +124,23 @@ class KnownConversation:
         self.view, self.seen = read.view, read.seen
         self.faults_told, self.has_news = 0, read.has_news
 
-    def says_the_same(self, history: History) -> bool:
-        """Whether a history has the model's answers of the known one, perhaps with more behind it: read again from
-        where it is stored, with another reminder, or with a mark of the provider's cache elsewhere, as callers have
-        them at every request. What was prepared looks for itself whether it still fits.
+    def says_the_same(self, history: History, previous: Compaction | None) -> bool:
+        """Whether a history says what the known one says, perhaps with more behind it: read again from where it is
+        stored, or with the marks of the provider's cache on other messages, which callers move at every request.
+
+        Of one that comes with the record in force, ``previous``, the model's answers are enough: the task or a reminder
+        may say something else each time. What was prepared looks for itself whether it still fits.
         """
         known = len(self.history.messages)
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
-        answers = [n for n in range(known) if self.history.messages[n].role == "assistant"]
-        if not answers:
-            return self.history.fingerprint(known) == history.fingerprint(known)
-        # One message first: most conversations are told apart by it, and the digests of all take a while. As they are,
-        # with the ids of their calls, which no two conversations share: a summary may tell what only one of them says.
-        return all(self.history.fingerprint_at(n) == history.fingerprint_at(n) for n in (answers[:1], answers))
+        told: Sequence[int] = range(known)
+        # Without a record, agents that did the same for two people differ in nothing but the task, or the instructions;
+        # and what is prepared may tell those, for the agent's own model reads all of the view.
+        if previous is not None and self.record is not None and previous.id == self.record.id:
+            told = [n for n in told if self.history.messages[n].role == "assistant"] or told
+        # One message first: most conversations are told apart by it, and the digests of all take a while.
+        return all(self.history.fingerprint_at(n) == history.fingerprint_at(n) for n in (told[:1], told))
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them
@@ -210,8 +213,9 @@ class Memory:
             and (record is known.record or (record is not None and record == known.record))
         )
 
-    def take(self, wire: Sequence[Any], source: Format) -> KnownConversation:
-        """The conversation that these messages continue, with the new ones appended; or a new one.
+    def take(self, wire: Sequence[Any], source: Format, previous: Compaction | None = None) -> KnownConversation:
+        """The conversation that these messages continue, with the new ones appended; or a new one. ``previous``: the
+        record that came with them.
 
         Raises ``FormatError`` for what is not a message of this format.
         """
@@ -232,7 +236,7 @@ class Memory:
         history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
         conversation = read = KnownConversation(history)
         read.append(wire)
-        if (waiting := self._waiting(history)) is not None:
+        if (waiting := self._waiting(history, previous)) is not None:
             conversation = waiting
             conversation.begin_again(read)
         conversation.known_before = 0
@@ -250,13 +254,13 @@ class Memory:
         alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
         return next(alike, key)
 
-    def _waiting(self, history: History) -> KnownConversation | None:
+    def _waiting(self, history: History, previous: Compaction | None) -> KnownConversation | None:
         """The conversation that this is in other objects, taken out, if a summary of it is being prepared, was paid
         for, or failed: asked for again, it would be paid for again.
         """
         with self._lock:  # what is not taken out is no one's, so it may be looked at meanwhile
             for key, known in reversed(self._known.items()):
-                if (known.attempt or known.background) and known.says_the_same(history):
+                if (known.attempt or known.background) and known.says_the_same(history, previous):
                     return self._known.pop(key)
         return None
 

@@ -120,7 +120,7 @@ class Views:
         return (request.endpoint, request.model) in self._strict
 
     def _open(self, request: Request, observer: Observer) -> KnownConversation:
-        conversation = self._memory.take(request.messages, self._format(request, observer))
+        conversation = self._memory.take(request.messages, self._format(request, observer), request.previous)
         follow(conversation, request.previous, observer, role=self.policy.summary_role)
         return conversation
 

@@ -15,7 +15,7 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 
 
 def digest(message: Message) -> bytes:
-    """A hash of what a message says: role and parts, not ids, positions, cache marks or metadata."""
+    """A hash of what a message says: role and parts, with the ids of calls; not its own id, cache marks or metadata."""
     return _digest(message, (field for part in message.parts for field in _content(part)))
 
 

@@ -223,6 +223,7 @@ class Conversations:
                 altered = getattr(known.state, "altered", ())
                 old, new = known.body.open, body.open
                 fits = all(n < len(old) and same_value(old[n], new[n]) for n in altered)
+                fits = fits and _person(body.fields) == _person(known.body.fields)
                 return known if altered and fits else None
         return None
 
@@ -310,6 +311,16 @@ def _answers(body: Body, most: int) -> list[bytes]:
         said = b"%d " % place + canonical(body.messages[place]) + canonical(body.messages[before])
         keys.append(hashlib.blake2b(said, digest_size=16).digest())
     return keys
+
+
+def _person(fields: Mapping[str, Any]) -> list[Any]:
+    """For whom a request is, as far as it says so: behind one key, agents may do the same for two people, and what one
+    of them said may be in a summary that the agent's own model wrote.
+    """
+    metadata = fields.get("metadata")
+    told = metadata if isinstance(metadata, Mapping) else {}
+    named = [fields.get(name) for name in ("user", "safety_identifier", "prompt_cache_key")]
+    return [*named, told.get("user_id"), told.get("session_id")]
 
 
 def _is_answer(message: Any) -> bool:
