@@ -144,18 +144,30 @@ def asked_for_lists(habit: Habit) -> int:
     return asked
 
 
-@pytest.mark.parametrize("what", ["text", "arguments", "role"])
+def of_image(color: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"https://images.test/{color}.png"}}
+
+
+@pytest.mark.parametrize("what", ["text", "name", "arguments", "result", "image", "role"])
 def test_whoever_says_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> None:
     """A record that stood would make it vanish."""
     wire = talk()
-    compactor = Compactor(window=WINDOW)
-    record = compactor.compact(wire).compaction
+    role = "tool" if what in ("result", "image") else "assistant"
+    if what == "image":
+        for message in wire:
+            if message["role"] == role:
+                message["content"] = [{"type": "text", "text": message["content"]}, of_image("red")]
+    record = Compactor(window=WINDOW).compact(wire).compaction
     assert record is not None
-    place = next(n for n in sorted(record.gone()) if wire[n]["role"] == "assistant")
-    if what == "text":
+    place = next(n for n in sorted(record.gone()) if wire[n]["role"] == role)
+    if what in ("text", "result"):
         wire[place]["content"] += " It never ran."
+    elif what == "image":
+        wire[place]["content"][1] = of_image("blue")
     elif what == "role":
         wire[place] = {"role": "user", "content": wire[place]["content"]}
+    elif what == "name":
+        calls(wire[place : place + 1])[0]["name"] = "delete_file"
     else:
         calls(wire[place : place + 1])[0]["arguments"] = '{"path": "/srv/app/other.py"}'
     again = Compactor(window=WINDOW).compact(wire, record)
