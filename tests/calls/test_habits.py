@@ -183,3 +183,25 @@ def test_a_record_of_before_holds_for_the_messages_that_it_was_made_from() -> No
     history.extend(wire)
     old = out.compaction.changed(fingerprint=history.fingerprint(out.compaction.covers))
     assert compactor.compact(wire, old).messages == out.messages
+
+
+@pytest.mark.parametrize("name", [*formats.FORMATS, "haystack", "pydantic-ai"])
+def test_another_task_at_each_turn_costs_no_summary_in_any_format(name: str) -> None:
+    """Encoded anew at each turn, as by a client that keeps its messages in a form of its own."""
+    pytest.importorskip({"haystack": "haystack", "pydantic-ai": "pydantic_ai"}.get(name, "langchain_core"))
+
+    def asked(habit: Habit) -> int:
+        source, chat = formats.get(name), formats.get("openai-chat")
+        subject, record, passes = Compactor(window=WINDOW), None, 0
+        whole = talk()
+        for turn in range(2, len(whole) + 1):
+            if whole[turn - 1]["role"] != "assistant":
+                wire = copy.deepcopy(whole[1:turn])  # a system message has no place in some formats
+                habit(turn, [whole[0], *wire])
+                result = subject.compact(source.encode(formats.decode(wire, chat)), record, format=name)
+                record, passes = result.compaction, passes + result.changed
+        return passes
+
+    often, usual = asked(task), asked(lambda turn, wire: None)
+    assert usual > 2
+    assert often <= usual + 2
