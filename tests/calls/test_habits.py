@@ -1,7 +1,7 @@
 """What clients change from turn to turn in messages that were sent before, and what it costs.
 
 A record speaks of what left the view. What stands there word for word may say something else each time, and what left
-it may be written in another form: neither costs a summary. Whoever says something else in what left it gets a new one.
+it may be written in another form: neither costs a summary. Something else in what left it gets a new one.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def of_image(color: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("what", ["text", "name", "arguments", "result", "image", "role"])
-def test_whoever_says_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> None:
+def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> None:
     """A record that stood would make it vanish."""
     wire = talk()
     role = "tool" if what in ("result", "image") else "assistant"

@@ -55,8 +55,8 @@ def fingerprint(digests: Sequence[bytes]) -> str:
 
 
 def opening(messages: Iterable[Message]) -> int:
-    """How many messages these begin with that are instructions. They are in every view as they are, so whoever says
-    something else there, as with the time of day, has the same conversation.
+    """How many messages these begin with that are instructions. They are in every view as they are, so a list
+    that says something else there, as with the time of day, is the same conversation.
     """
     return sum(1 for _ in takewhile(lambda message: message.is_instruction, messages))
 

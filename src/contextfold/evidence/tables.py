@@ -3,8 +3,8 @@
 What belongs here: recognizing the head of a table by its form, whatever wrote it (psql, Markdown, CSV, ``ps``). What
 does not: whether a row is worth quoting (``choice``).
 
-A row without the line that names its columns shows values of which nobody knows what they are, and under the head of
-another table it says what is not so.
+A row without the line that names its columns shows values without their meaning, and under the head of another table
+it says what is not so.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Which conversation a list of items belongs to, where a framework does not say it.
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
-least as far as the record in force covers. What the instructions at its beginning say does not count, nor what the
-client says otherwise in what stands in the view word for word, where all else goes on. So one face
-serves any number of runs at a time; a conversation that was rewound or forked keeps its record as long as what it
-covers is there, and a list that is like no other is a new one.
+least as far as the record in force covers. What the instructions at its beginning say does not count, nor what other
+messages say that stand in the view word for word, where all else goes on. So one face serves any number of runs at a
+time; a conversation that was rewound or forked keeps its record as long as what it covers is there, and a list that is
+like no other is a new one.
 
 What belongs here: recognizing lists by what is in them. What does not: views.
 """
