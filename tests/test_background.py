@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import hashlib
 import json
 import threading
 import time
@@ -435,28 +436,80 @@ def test_what_another_conversation_has_prepared_is_not_taken() -> None:
     assert "something else" in str(subject.compact(other).messages[-1])
 
 
-def test_agents_that_did_the_same_for_two_people_share_no_summary() -> None:
-    """What is prepared may tell what stands in one of the tasks alone; the ids of calls tell the agents apart."""
+def worked(task: str, steps: int, id_of: Callable[[int], str], examples: tuple[Message, ...] = ()) -> list[Message]:
+    """An agent's conversation after so many steps, as a program has it that builds it again at each turn."""
+    wire: list[Message] = [*examples, {"role": "user", "content": task}]
+    for step in range(steps):
+        call = {"id": id_of(step), "type": "function", "function": {"name": "read", "arguments": f"[{step}]"}}
+        wire.append({"role": "assistant", "content": f"Step {step}.", "tool_calls": [call]})
+        wire.append({"role": "tool", "tool_call_id": id_of(step), "content": f"value{step} " * 40})
+    return parsed(wire)
+
+
+def random_id(step: int) -> str:
+    return "call_" + hashlib.sha256(bytes([step])).hexdigest()[:24]
+
+
+def is_prepared() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "contextfold-background":
+            thread.join(10)
+
+
+EXAMPLES = tuple(worked("An example.", 2, lambda step: f"call_aB3{step}f9Kx2Lm8Qw"))
+
+
+@pytest.mark.parametrize(
+    ("id_of", "examples"),
+    [
+        (lambda step: f"call_{step}", ()),
+        (lambda step: f"functions.read:{step}", ()),
+        (lambda step: f"c{step}", EXAMPLES),
+    ],
+    ids=["numbered", "by the name", "behind examples"],
+)
+def test_agents_that_did_the_same_for_two_people_share_no_summary(
+    id_of: Callable[[int], str], examples: tuple[Message, ...]
+) -> None:
+    """What is prepared may tell what stands in one of the tasks alone."""
     told = list[str]()
     subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
 
     def agent(name: str, steps: int) -> list[Message]:
-        wire: list[Message] = [{"role": "user", "content": f"I am {name}. Read the modules."}]
-        for step in range(steps):
-            call = {"id": f"{name}_{step}", "type": "function", "function": {"name": "read", "arguments": f"[{step}]"}}
-            wire.append({"role": "assistant", "content": f"Step {step}.", "tool_calls": [call]})
-            wire.append({"role": "tool", "tool_call_id": f"{name}_{step}", "content": f"value{step} " * 40})
-        return wire
+        return worked(f"I am {name}. Read the modules.", steps, id_of, examples)
 
     steps = next(steps for steps in range(1, 200) if subject.due(agent("anna", steps)) is not None)
     subject.compact(agent("anna", steps - 1))
-    for thread in threading.enumerate():
-        if thread.name == "contextfold-background":
-            thread.join(10)
+    is_prepared()
     subject.compact(agent("bert", steps))
     assert "summary_adopted" not in told
     subject.compact(agent("anna", steps))
     assert "summary_adopted" in told
+
+
+def says_the_time(messages: list[Message]) -> None:
+    messages[0]["content"] += f" It is turn {len(messages)}."
+
+
+def clears_results(messages: list[Message]) -> None:
+    for message in [one for one in messages if one["role"] == "tool"][:-30]:
+        message["content"] = "[Old tool result content cleared]"
+
+
+@pytest.mark.parametrize("habit", [says_the_time, clears_results], ids=lambda habit: habit.__name__)
+def test_a_first_summary_is_paid_for_once_whatever_the_client_says_otherwise(
+    habit: Callable[[list[Message]], None],
+) -> None:
+    """Until it came into force, each turn was another conversation, and prepared another one."""
+    slow = Slow()
+    subject = compactor(slow, 0.5)
+    for steps in range(10, 200):
+        messages = worked("Read the modules.", steps, random_id)
+        habit(messages)
+        if subject.compact(messages).changed:
+            break
+        is_prepared()
+    assert 0 < slow.calls <= 2
 
 
 @pytest.mark.parametrize("is_async", [False, True])

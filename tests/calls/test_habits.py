@@ -108,9 +108,31 @@ def parts(turn: int, wire: Wire) -> None:
         message["content"] = [{"type": "text", "text": message["content"] + "\n"}, {"type": "text", "text": ""}]
 
 
+def cleared(turn: int, wire: Wire) -> None:
+    """As agents do to save room, all but the newest results."""
+    for message in [one for one in wire if one["role"] == "tool"][:-24]:
+        message["content"] = "[Old tool result content cleared]"
+
+
+def shown_in_part(turn: int, wire: Wire) -> None:
+    for message in [one for one in wire if one["role"] == "tool"][:-24]:
+        message["content"] = f"[Trimmed: 900 characters, the first 20 follow]\n{message['content'][:20]}"
+
+
 @pytest.mark.parametrize(
     "habit",
-    [task, instruction_in_the_middle, reminder, messages_behind, arguments, ids, thinking, parts],
+    [
+        task,
+        cleared,
+        shown_in_part,
+        instruction_in_the_middle,
+        reminder,
+        messages_behind,
+        arguments,
+        ids,
+        thinking,
+        parts,
+    ],
     ids=lambda habit: habit.__name__,
 )
 def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None:
@@ -148,11 +170,14 @@ def of_image(color: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"https://images.test/{color}.png"}}
 
 
-@pytest.mark.parametrize("what", ["text", "name", "arguments", "result", "image", "role"])
+SAID_ANEW = ["It never ran.", "[redacted]", "[removed]", "", "The table was truncated.\n" + "Rows follow.\n" * 200]
+
+
+@pytest.mark.parametrize("what", ["text", "name", "arguments", "result", "image", "role", *SAID_ANEW])
 def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> None:
     """A record that stood would make it vanish."""
     wire = talk()
-    role = "tool" if what in ("result", "image") else "assistant"
+    role = "tool" if what in ("result", "image", *SAID_ANEW) else "assistant"
     if what == "image":
         for message in wire:
             if message["role"] == role:
@@ -162,6 +187,8 @@ def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> N
     place = next(n for n in sorted(record.gone()) if wire[n]["role"] == role)
     if what in ("text", "result"):
         wire[place]["content"] += " It never ran."
+    elif what in SAID_ANEW:
+        wire[place]["content"] = what
     elif what == "image":
         wire[place]["content"][1] = of_image("blue")
     elif what == "role":
@@ -170,6 +197,17 @@ def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> N
         calls(wire[place : place + 1])[0]["name"] = "delete_file"
     else:
         calls(wire[place : place + 1])[0]["arguments"] = '{"path": "/srv/app/other.py"}'
+    again = Compactor(window=WINDOW).compact(wire, record)
+    assert "compaction_set_aside" in [event.name for event in again.events]
+
+
+def test_a_cleared_result_that_is_there_again_gets_a_new_summary() -> None:
+    """The summary knew nothing of it."""
+    wire = talk()
+    result = next(message for message in wire if message["role"] == "tool")
+    told, result["content"] = result["content"], "[cleared]"
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    result["content"] = told
     again = Compactor(window=WINDOW).compact(wire, record)
     assert "compaction_set_aside" in [event.name for event in again.events]
 

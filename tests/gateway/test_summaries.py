@@ -141,6 +141,35 @@ def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Pa
     assert 2 < asked < 10  # 43 where each turn pays
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
+    """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    def result_key(message: Any) -> str:
+        return "content" if message.get("role") == "tool" else "output" if "output" in message else ""
+
+    def cleared(messages: list[Any]) -> list[Any]:
+        changed = list(messages)
+        for n in [n for n, message in enumerate(messages) if result_key(message) or "tool_result" in str(message)][
+            :-18
+        ]:
+            key, blocks = result_key(messages[n]), messages[n].get("content")
+            said = "[cleared]" if key else [{**block, "content": "[cleared]"} for block in blocks]
+            changed[n] = {**messages[n], key or "content": said}
+        return changed
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
+        for messages in turns(wire, 80):
+            assert post(gateway.url, PATHS[wire], compact(body_of(wire, cleared(messages)))).status == 200
+        asked = sum(map(is_own, provider.requests))
+    assert 2 < asked < 10
+
+
 @pytest.mark.parametrize("named", [{"user": "{}"}, {"metadata": {"user_id": "{}"}}], ids=["user", "metadata"])
 def test_agents_that_did_the_same_for_two_people_share_no_summary(tmp_path: Path, named: dict[str, Any]) -> None:
     """Behind one key; the agent's own model reads all of a view, so its summary may tell what only one of them said."""
@@ -238,7 +267,7 @@ def test_who_waits_for_a_pass_that_is_tried_again_goes_on_when_that_one_ends() -
     """
 
     async def waited() -> None:
-        state = State()
+        state = State("openai-chat")
         passing = Passing(state)
         await passing.begin()
         others = [asyncio.create_task(none_under_way(state)), asyncio.create_task(Passing(state).begin())]

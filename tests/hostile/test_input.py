@@ -399,6 +399,8 @@ TAMPERED: list[dict[str, Any]] = [
     {"fates": "x"},
     {"format": 7},
     {"fingerprint": "\ud83d"},
+    {"outline": "\ud83d"},
+    {"fingerprint": "0" * 32, "outline": "0" * 39},
 ]
 
 

@@ -134,13 +134,14 @@ class KnownConversation:
         known = len(self.history.messages)
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
-        told: Sequence[int] = range(known)
-        # Without a record, agents that did the same for two people differ in nothing but the task, or the instructions;
-        # and what is prepared may tell those, for the agent's own model reads all of the view.
-        if previous is not None and self.record is not None and previous.id == self.record.id:
-            told = [n for n in told if self.history.messages[n].role == "assistant"] or told
+        told = [n for n in range(known) if self.history.messages[n].role == "assistant"] or range(known)
         # One message first: most conversations are told apart by it, and the digests of all take a while.
-        return all(self.history.fingerprint_at(n) == history.fingerprint_at(n) for n in (told[:1], told))
+        if any(self.history.fingerprint_at(n) != history.fingerprint_at(n) for n in (told[:1], told)):
+            return False
+        # Without a record, agents that did the same for two people may differ in nothing but the task; and what is
+        # prepared may tell that, for the agent's own model reads all of the view.
+        in_force = previous is not None and self.record is not None and previous.id == self.record.id
+        return in_force or self.history.goes_on_in(history)
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextfold import json_values
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -19,11 +20,31 @@ def digest(message: Message) -> bytes:
     return _digest(message, (field for part in message.parts for field in _content(part)))
 
 
-def said(message: Message) -> bytes:
-    """A hash of what a message says, in whatever form: blanks around texts and in arguments, the order of their keys,
-    the ids of calls, and thinking, which clients drop and no summary tells, do not count.
+class Saying(NamedTuple):
+    """What a message says, in whatever form: blanks around texts and in arguments, the order of their keys, the ids of
+    calls, and thinking, which clients drop and no summary tells, do not count.
     """
-    return _digest(message, (field for part in message.parts for field in _words(part)))
+
+    all: bytes
+    beside_results: bytes
+    """Of all but what the tool results in it say."""
+    results: str
+    """A short hash of what each tool result says, of ``RESULT_HASH`` characters."""
+
+
+RESULT_HASH = 6
+"""Characters. A record holds one for each result that left the view: another result with the same hash, once in 16
+million edits, would go unnoticed where all else is as it was."""
+
+
+def said(message: Message) -> Saying:
+    """Hashes of what a message says."""
+    whole = _digest(message, (field for part in message.parts for field in _words(part)))
+    if not message.tool_results:
+        return Saying(whole, whole, "")
+    bare = [replace(part, content=()) if isinstance(part, ToolResult) else part for part in message.parts]
+    results = "".join(_digest(message, _words(part), RESULT_HASH // 2).hex() for part in message.tool_results)
+    return Saying(whole, _digest(message, (field for part in bare for field in _words(part))), results)
 
 
 def shape(message: Message) -> bytes:
@@ -35,8 +56,8 @@ def _is_mark(part: Part) -> bool:
     return isinstance(part, Opaque) and part.is_mark
 
 
-def _digest(message: Message, fields: Iterable[str]) -> bytes:
-    hasher = hashlib.blake2b(message.role.encode(), digest_size=16)
+def _digest(message: Message, fields: Iterable[str], size: int = 16) -> bytes:
+    hasher = hashlib.blake2b(message.role.encode(), digest_size=size)
     for field in fields:
         # half a surrogate pair is a legal string in Python, which strict UTF-8 refuses
         data = field.encode("utf-8", "surrogatepass")

@@ -16,8 +16,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import digest, fingerprint, opening, said, shape
+from contextfold.conversation.fingerprint import Saying, digest, fingerprint, opening, said, shape
 from contextfold.conversation.groups import Grouping, Walk
+from contextfold.conversation.recognized import goes_on, same_or_cleared
 from contextfold.formats.base import Format
 from contextfold.json_values import same
 from contextfold.messages import Message
@@ -54,7 +55,7 @@ class History:
         self._marks: list[object] = []
         """What tells whether a wire object is as it was; None for an object that only decoding tells of."""
         self._digests: list[bytes] = []
-        self._sayings: dict[int, bytes] = {}
+        self._sayings: dict[int, Saying] = {}
         """Digests of what messages say, in whatever form."""
         self._blocks: dict[int, evidence.Block] = {}
         self._clean_blocks: dict[int, evidence.Block] = {}
@@ -207,15 +208,46 @@ class History:
 
     def fingerprint_at(self, indices: Sequence[int]) -> str:
         """Of these messages, in ascending order, as they are."""
-        while indices and len(self._digests) <= indices[-1]:
+        return fingerprint([self._digest_at(n) for n in indices])
+
+    def _digest_at(self, index: int) -> bytes:
+        while len(self._digests) <= index:
             self._digests.append(digest(self.messages[len(self._digests)]))
-        return fingerprint([self._digests[n] for n in indices])
+        return self._digests[index]
+
+    def goes_on_in(self, other: History) -> bool:
+        """Whether another history is this one, perhaps longer, in which the client says something otherwise."""
+        count = len(self.messages)
+        changed = [n for n in range(count) if self._digest_at(n) != other._digest_at(n)]
+        return goes_on(self.messages.__getitem__, other.messages.__getitem__, count, changed)
 
     def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
         """Of what these messages say, in whatever form, and of those that are shortened which parts they have."""
+        return fingerprint([self._saying(n).all + self._shape(n, shortened) for n in sorted({*gone, *shortened})])
+
+    def outline_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
+        """The fingerprint of these messages whatever the tool results in them say, and behind it a short hash of each
+        result; empty where there are none.
+        """
         told = sorted({*gone, *shortened})
-        self._sayings.update((n, said(self.messages[n])) for n in told if n not in self._sayings)
-        return fingerprint([self._sayings[n] + (shape(self.messages[n]) if n in shortened else b"") for n in told])
+        results = "".join(self._saying(n).results for n in told)
+        beside = [self._saying(n).beside_results + self._shape(n, shortened) for n in told]
+        return fingerprint(beside) + results if results else ""
+
+    def is_outlined(self, outline: str, gone: Collection[int], shortened: Collection[int]) -> bool:
+        """Whether these messages are the ones of an outline, but for tool results that the client has cleared since."""
+        now = self.outline_of(gone, shortened)
+        size = len(fingerprint([]))
+        results = [result for n in sorted({*gone, *shortened}) for result in self.messages[n].tool_results]
+        return bool(outline) and now[:size] == outline[:size] and same_or_cleared(results, now[size:], outline[size:])
+
+    def _saying(self, index: int) -> Saying:
+        if index not in self._sayings:
+            self._sayings[index] = said(self.messages[index])
+        return self._sayings[index]
+
+    def _shape(self, index: int, shortened: Collection[int]) -> bytes:
+        return shape(self.messages[index]) if index in shortened else b""
 
     def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
         """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs

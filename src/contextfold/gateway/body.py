@@ -220,11 +220,8 @@ class Conversations:
         for key in _answers(body, _LATEST):
             known = self._known.get(self._by_answers.get((scope, key), 0))
             if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
-                altered = getattr(known.state, "altered", ())
-                old, new = known.body.open, body.open
-                fits = all(n < len(old) and same_value(old[n], new[n]) for n in altered)
-                fits = fits and _person(body.fields) == _person(known.body.fields)
-                return known if altered and fits else None
+                fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
+                return known if fits and _person(body.fields) == _person(known.body.fields) else None
         return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:

@@ -6,17 +6,21 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from contextfold import formats
 from contextfold.calls.request import CompactionResult
+from contextfold.conversation.fingerprint import said
+from contextfold.conversation.recognized import goes_on, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire
+from contextfold.json_values import same as same_value
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window, registered
@@ -118,6 +122,8 @@ class GatewayCall:
 class State:
     """What is known of a conversation besides its messages."""
 
+    format: str
+    """Of its messages."""
     record: Compaction | None = None
     digest: bytes = b""
     """The chain's hash at the end of what ``record`` covers."""
@@ -133,10 +139,19 @@ class State:
     counted: float = 0.0
     """The same of the request that it answered last."""
 
-    @property
-    def altered(self) -> Collection[int]:
-        """Messages that are not in the view as they are: the record speaks of these."""
-        return self.record.altered if self.record is not None else ()
+    def goes_on_in(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
+        """Whether the new messages are the old ones, which this was known of, in which the client says something
+        otherwise. Under a record only what is not in the view as it is counts.
+        """
+        altered = self.record.altered if self.record is not None else ()
+        places = sorted(altered) or range(len(old))
+        if len(old) > len(new) or any(n >= len(old) for n in altered):
+            return False
+        changed = [n for n in places if not same_value(old[n], new[n])]
+        decode = formats.get(self.format).decode
+        if altered:
+            return all(says_again(decode(new[n]), said(decode(old[n]))) for n in changed)
+        return goes_on(lambda n: decode(old[n]), lambda n: decode(new[n]), len(old), changed)
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

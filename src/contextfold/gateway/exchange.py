@@ -218,7 +218,7 @@ class Exchanges:
             call.reason, call.notes["native"] = "native", feature
             self.metrics.add("native_total", field=feature)
             return sent[-1].answer if sent else await self._passed(call)
-        state: State = known.state if known is not None else State()
+        state: State = known.state if known is not None else State(wire.read_as)
         if known is None and found.known is not None:
             state.rate, state.counted = found.known.state.rate, found.known.state.counted
             # It leaves the way of that one, as do the turns of a client whose newest message is never the same again:

@@ -31,6 +31,7 @@ from contextfold.tiers.joined import JoinedRemoved
 VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
 SUMMARY_MARK = {"lc_source": "summarization"}
+_Hash = Annotated[str, Field(pattern="^[0-9a-f]*$")]
 
 
 class Edit(BaseModel):
@@ -146,8 +147,11 @@ class Compaction(BaseModel):
     format: str
     covers: Annotated[int, Field(ge=0)]
     """How many messages, from the first on, it decides about."""
-    fingerprint: str
+    fingerprint: _Hash
     """Of those of them that are not in the view as they are, as ``fingerprint_in`` computes it."""
+    outline: _Hash = ""
+    """The same whatever tool results say, and a short hash of each result: clients clear old ones to save room, and
+    what was told of them holds. Empty where there are none, and in older records."""
     fates: tuple[FateRun, ...]
     edits: tuple[Edit, ...] = ()
     summary: SummaryRecord | None = None
@@ -256,14 +260,14 @@ class Compaction(BaseModel):
 
     def fitted(self, history: History) -> Compaction:
         """The record with the fingerprint that it has in this history."""
-        return self.model_copy(update={"fingerprint": self.fingerprint_in(history)})
+        outline = history.outline_of(self.gone(), {edit.index for edit in self.edits})
+        return self.model_copy(update={"fingerprint": self.fingerprint_in(history), "outline": outline})
 
     def mismatch(self, history: History) -> str | None:
         """Why this record does not belong to a history; None when it does."""
         if self.covers > len(history.messages):
             return f"it covers {self.covers:,} messages, and the history has {len(history.messages):,}"
-        # Older records have that of all messages that they cover.
-        if self.fingerprint_in(history) != self.fingerprint != history.fingerprint(self.covers, whole=True):
+        if not self._is_of(history):
             return f"the first {self.covers:,} messages are not the ones it was made from"
         if any(edit.part >= len(history.messages[edit.index].parts) for edit in self.edits):
             return "it shortens a part that a message does not have"
@@ -275,6 +279,13 @@ class Compaction(BaseModel):
         if shortened or not {pins.newest_said(history.messages), newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
+
+    def _is_of(self, history: History) -> bool:
+        return (
+            self.fingerprint == self.fingerprint_in(history)
+            or self.fingerprint == history.fingerprint(self.covers, whole=True)  # of older records
+            or history.is_outlined(self.outline, self.gone(), {edit.index for edit in self.edits})
+        )
 
 
 def reduce(message: Message, edits: Sequence[Edit]) -> Message:

@@ -1,0 +1,83 @@
+"""Whether messages are a known conversation in which a client says something otherwise than before.
+
+Clients put other files into the task at each turn, or another time into a reminder, and clear old tool results to save
+room. None of it makes another conversation, for which a summary would have to be paid again.
+
+What belongs here: comparing messages with those of before. What does not: hashes of them (``fingerprint``), and whether
+a record holds (``record``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from contextfold.conversation.fingerprint import RESULT_HASH, Saying, said
+from contextfold.messages import Message, Text, ToolResult
+
+At = Callable[[int], Message]
+"""The message at a place."""
+
+
+def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
+    """Whether the first ``count`` messages are those of before, where only the ``changed`` ones, in ascending order,
+    differ.
+
+    What a client writes, it may write otherwise, if behind it stands a call with an id of its own: agents that did the
+    same for two people differ in nothing else. Results may only have been cleared, and answers of the model stay.
+    """
+    written = [n for n in changed if not says_again(now(n), said(before(n)))]
+    if any(before(n).role == "assistant" or not _has_results(now(n), said(before(n))) for n in written):
+        return False
+    return not written or any(has_own_id(before(n)) for n in range(count - 1, written[-1], -1))
+
+
+def says_again(new: Message, old: Saying) -> bool:
+    """Whether a message says what another one said, but for results that the client has cleared since."""
+    now = said(new)
+    return now.all == old.all or (now.beside_results == old.beside_results and _has_results(new, old))
+
+
+def _has_results(new: Message, old: Saying) -> bool:
+    return same_or_cleared(new.tool_results, said(new).results, old.results)
+
+
+def has_own_id(message: Message) -> bool:
+    """Whether a call in it has an id that no call of another conversation has: a random one, as most providers give
+    them, and none that is made of the tool's name and a number.
+    """
+    return any(_RANDOM.search(call.id.replace(call.name, " ")) is not None for call in message.tool_calls)
+
+
+_RANDOM = re.compile(r"(?=[A-Za-z0-9]{9})(?:[0-9]+[A-Za-z]+[0-9]|[A-Za-z]+[0-9]+[A-Za-z])")
+
+
+def same_or_cleared(results: Sequence[ToolResult], now: str, before: str) -> bool:
+    """Whether each tool result says what it said before, or was cleared since. ``now`` and ``before``: their hashes."""
+    places = range(0, max(len(now), len(before)), RESULT_HASH)
+    return len(now) == len(before) and all(
+        now[at : at + RESULT_HASH] == before[at : at + RESULT_HASH] or is_cleared(result)
+        for at, result in zip(places, results, strict=True)
+    )
+
+
+def is_cleared(result: ToolResult) -> bool:
+    """Whether a client has put a placeholder in place of what a tool answered, to save room, perhaps with the beginning
+    behind it. One that may stand there so that no one reads what it was, like ``[redacted]`` or ``[removed]``, is none.
+    """
+    first, _, preview = result.text.strip().partition("\n")
+    most = _LONGEST_PREVIEW if first[:1] in ("[", "<", "(") else 0
+    short = len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most
+    return short and _CLEARED.search(first) is not None and all(isinstance(part, Text) for part in result.content)
+
+
+_LONGEST_PLACEHOLDER = 300
+"""Characters."""
+_LONGEST_PREVIEW = 2_000
+"""Characters."""
+_CLEARED = re.compile(  # "[Old tool result content cleared]", "[cleared]", "<MASKED>", "Old output: (12 lines omitted)"
+    r"\b(?:cleared|omitted|truncated|elided|pruned|trimmed|compacted|condensed|collapsed|offloaded|evicted"
+    r"|no longer (?:available|shown|kept|in (?:the )?context)|(?:removed|hidden|dropped|discarded) "
+    r"(?:to (?:save|free|reduce|make room)|from (?:the )?(?:context|history)|for brevity))\b|<masked>|output_masked",
+    re.IGNORECASE,
+)
