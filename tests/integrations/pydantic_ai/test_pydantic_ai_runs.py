@@ -25,7 +25,8 @@ from pydantic_ai import (
 )
 from pydantic_ai.agent.spec import AgentSpec
 from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import ModelHTTPError, ModelRequestTimeout
 from pydantic_ai.messages import (
     BinaryContent,
     ModelRequest,
@@ -669,3 +670,26 @@ def test_an_openai_conversation_that_no_answer_is_of_gets_a_view_of_the_history(
     history = kept_history("a conversation", provider, conversation)
     agent.run_sync("And now?", message_history=history, conversation_id="this one")
     assert seen[0] < 121
+
+
+# ---- limits and engines around a request ----
+
+
+@pytest.mark.parametrize("limit", ["request_timeout", "first_event_timeout"])
+def test_whoever_opens_a_stream_may_limit_how_long_it_takes(limit: str) -> None:
+    async def speak(messages: Any, info: Any) -> AsyncIterator[str]:
+        for word in ("It ", "is ", "dry."):
+            yield word
+
+    async def heard(model: Model, seconds: float) -> str:
+        request = [ModelRequest.user_text_prompt("How is it?")]
+        async with model_request_stream(model, request, model_settings={limit: seconds}) as stream:  # type: ignore[misc]
+            async for _ in stream:
+                pass
+            return stream.get().text or ""
+
+    # as engines for durable runs open it, each request in a step of its own
+    model = Compaction(window=TOLD).get_wrapper_model(FunctionModel(stream_function=speak))
+    assert asyncio.run(heard(model, 600)) == "It is dry."
+    with pytest.raises(ModelRequestTimeout):
+        asyncio.run(heard(model, 0))

@@ -294,22 +294,26 @@ class _CompactingModel(WrapperModel):
 
 async def _primed(stream: StreamedResponse) -> None:
     """Read up to the first event, which the stream gives again."""
-    # being read already, or a version of the framework that reads in another way: left alone
-    if getattr(stream, "_event_iterator", stream) is not None:
+    # being read already, a finished answer that is played back, or a version of the framework that reads in another
+    # way: left alone
+    is_usual = type(stream).__aiter__ is StreamedResponse.__aiter__
+    if not is_usual or getattr(stream, "_event_iterator", stream) is not None:
         return
-    # Some providers accept a request and refuse it inside of the stream, where nothing could be done any more.
-    events = aiter(stream)
+    # Some providers accept a request and refuse it inside of the stream, where nothing could be done any more. What is
+    # read is the provider's own events: whoever opened the stream may still set limits for reading it.
+    events = aiter(stream._get_event_iterator())
     try:
-        first = await anext(events)
+        first = [await anext(events)]
     except StopAsyncIteration:
-        return
+        first = []
 
     async def again() -> AsyncGenerator[Any]:
-        yield first
+        for event in first:
+            yield event
         async for event in events:
             yield event
 
-    stream._event_iterator = again()
+    stream._get_event_iterator = again  # type: ignore[method-assign]
 
 
 class _Call:
