@@ -39,7 +39,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
@@ -693,3 +693,37 @@ def test_whoever_opens_a_stream_may_limit_how_long_it_takes(limit: str) -> None:
     assert asyncio.run(heard(model, 600)) == "It is dry."
     with pytest.raises(ModelRequestTimeout):
         asyncio.run(heard(model, 0))
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_what_an_engine_for_durable_runs_keeps_of_a_request_has_its_record(is_stream: bool) -> None:
+    async def speak(messages: Any, info: Any) -> AsyncIterator[str]:
+        yield "It is dry."
+
+    def model(writer: Writer) -> Model:
+        told = FunctionModel(lambda messages, info: ModelResponse([TextPart("It is dry.")]), stream_function=speak)
+        return Compaction(window=TOLD, summarizer=writer).get_wrapper_model(told)
+
+    async def step(asked: Model, history: list[Any]) -> None:
+        if not is_stream:
+            history.append(await asked.request(history, None, ModelRequestParameters()))
+            return
+        async with asked.request_stream(history, None, ModelRequestParameters()) as stream:
+            async for _ in stream:
+                pass
+            history.append(stream.get())
+
+    async def played() -> None:
+        history: list[Any] = []
+        first, second = Writer(), Writer()
+        asked = model(first)
+        while not first.prompts:
+            history.append(ModelRequest.user_text_prompt(rooms.question(len(history))))
+            await step(asked, history)
+        # the process ends; its steps are played back in another one, where no request is made and no hook is called
+        history.append(ModelRequest.user_text_prompt("And now?"))
+        await step(model(second), history)
+        assert Compaction.record(history) is not None
+        assert not second.prompts
+
+    asyncio.run(played())

@@ -151,7 +151,7 @@ class Compaction(AbstractCapability[Any]):
         if self._unsaved is None:
             return response
         record, self._unsaved = self._unsaved, None
-        return replace(response, metadata={**(response.metadata or {}), KEY: record.to_json()})
+        return replace(response, metadata=_noted(response.metadata, record))
 
     # ---- what a person asks for ----
 
@@ -235,8 +235,10 @@ class _CompactingModel(WrapperModel):
             response = await self.wrapped.request(call.joined(view), settings, model_request_parameters)
             return _Whole(response, call.usage(response))
 
-        answered: _Whole = await call.answered(send)
-        return answered.response
+        answered, record = await call.answered(send)
+        response: ModelResponse = answered.response
+        # An engine for durable runs keeps what is returned here, and no hook sees it again when it is played back.
+        return response if record is None else replace(response, metadata=_noted(response.metadata, record))
 
     async def count_tokens(
         self,
@@ -285,10 +287,10 @@ class _CompactingModel(WrapperModel):
                     stack.push_async_exit(attempt.pop_all())
                 return stream
 
-            stream = await (send(messages, None) if call.is_elsewhere else call.answered(send))
-            if (record := self.owner._unsaved) is not None:
+            stream, record = (await send(messages, None), None) if call.is_elsewhere else await call.answered(send)
+            if record is not None:
                 # The history that ``run_stream`` gives has the response as it was streamed, not as hooks leave it.
-                stream.metadata = {**(stream.metadata or {}), KEY: record.to_json()}
+                stream.metadata = _noted(stream.metadata, record)
             yield stream
 
 
@@ -344,11 +346,10 @@ class _Call:
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
         self.saved = _saved(messages, self.kept.told)
 
-    async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
-        """The response to the view, or to the one that follows a refusal."""
+    async def answered(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, Record | None]:
+        """The response to the view, or to the one that follows a refusal, and the record that the history lacks."""
         response, result = await self.viewed(send)
-        await self._take(result)
-        return response
+        return response, await self._take(result)
 
     async def viewed(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, CompactionResult]:
         """What ``send`` made of the view, and the view's result. A summary is remembered, and nothing else is taken."""
@@ -394,7 +395,7 @@ class _Call:
         """The id of the record that the history has."""
         return self.saved.id if self.saved else None
 
-    async def _take(self, result: CompactionResult) -> None:
+    async def _take(self, result: CompactionResult) -> Record | None:
         record, base = result.compaction, self.base
         is_new = record is not None and record.id != base
         kept = replace(
@@ -407,6 +408,7 @@ class _Call:
         self.owner._unsaved = record if is_new else None
         self.owner._answered = result
         await self.owner._tell(result)
+        return record if is_new else None
 
     async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
         """The model itself, asked for a summary (``summarizer="same"``)."""
@@ -532,6 +534,11 @@ def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:
     parts = [*first.parts, *second.parts]
     parts.sort(key=lambda part: 0 if part.part_kind in ("tool-return", "retry-prompt") else 1)
     return replace(second, parts=parts, instructions=second.instructions or first.instructions)
+
+
+def _noted(metadata: Mapping[str, Any] | None, record: Record) -> dict[str, Any]:
+    """The ``metadata`` of a response, with the record in it."""
+    return {**(metadata or {}), KEY: record.to_json()}
 
 
 def _saved(messages: Sequence[ModelMessage], told: set[int] | None = None) -> Record | None:
