@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -727,3 +728,73 @@ def test_what_an_engine_for_durable_runs_keeps_of_a_request_has_its_record(is_st
         assert not second.prompts
 
     asyncio.run(played())
+
+
+class Pausing(WrapperModel):
+    """A model that pauses in each answer, as a provider does that runs a tool of its own for long."""
+
+    def __init__(self) -> None:
+        async def speak(messages: Any, info: Any) -> AsyncIterator[str]:
+            yield "It is dry."
+
+        told = FunctionModel(lambda messages, info: ModelResponse([TextPart("It is dry.")]), stream_function=speak)
+        super().__init__(told)
+        self.seen: list[list[Any]] = []
+
+    def marked(self, response: Any, messages: list[Any]) -> Any:
+        self.seen.append(messages)
+        response.state = "complete" if isinstance(messages[-1], ModelResponse) else "suspended"
+        response.provider_response_id = str(len(self.seen))
+        return response
+
+    async def request(self, messages: Any, *more: Any) -> ModelResponse:
+        return self.marked(await super().request(messages, *more), messages)
+
+    @asynccontextmanager
+    async def request_stream(self, messages: Any, *more: Any) -> AsyncGenerator[Any]:
+        async with super().request_stream(messages, *more) as stream:
+            yield self.marked(stream, messages)
+
+
+@pytest.mark.parametrize("way", ["async", "stream"])
+def test_a_paused_answer_goes_on_behind_the_view_that_it_answers(way: str) -> None:
+    model, writer = Pausing(), Writer()
+    agent = Agent(model, capabilities=[Compaction(window=TOLD, summarizer=writer)])
+
+    async def played() -> list[Any]:
+        history: list[Any] = []
+        for turn in range(40):
+            if way == "stream":
+                async with agent.run_stream(rooms.question(turn), message_history=history) as streamed:
+                    assert await streamed.get_output() == "It is dry.It is dry."
+                history = streamed.all_messages()
+            else:
+                history = (await agent.run(rooms.question(turn), message_history=history)).all_messages()
+        return history
+
+    history = asyncio.run(played())
+    assert writer.prompts
+    for asked, goes_on in zip(model.seen[::2], model.seen[1::2], strict=True):
+        assert goes_on[:-1] == asked
+        assert goes_on[-1].state == "suspended"
+
+    # the process ends while an answer is paused: another one goes on, and pays for no summary of its own
+    place = max(n for n in range(len(history)) if Compaction.record(history[n : n + 1]))
+    paused = [*history[:place], replace(history[place], state="suspended")]
+    stored = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(paused))
+    other, second = Pausing(), Writer()
+    goes_on_in = Agent(other, capabilities=[Compaction(window=TOLD, summarizer=second)])
+    asyncio.run(goes_on_in.run(message_history=stored))
+    assert len(other.seen[0]) < len(stored)
+    assert not second.prompts
+
+
+def test_a_job_that_is_looked_after_is_asked_for_as_it_is() -> None:
+    model, writer = Pausing(), Writer()
+    model.continuation_delay = lambda response: 0.0  # type: ignore[method-assign]
+    history: list[Any] = [ModelRequest.user_text_prompt(rooms.question(turn)) for turn in range(40)]
+    history.append(ModelResponse([], state="suspended"))
+    asked = Compaction(window=TOLD, summarizer=writer).get_wrapper_model(model)
+    asyncio.run(asked.request(history, None, ModelRequestParameters()))
+    assert model.seen == [history]
+    assert not writer.prompts

@@ -232,7 +232,7 @@ class _CompactingModel(WrapperModel):
 
         async def send(view: list[Any], max_tokens: int | None) -> _Whole:
             settings = call.settings_beside(view, max_tokens)
-            response = await self.wrapped.request(call.joined(view), settings, model_request_parameters)
+            response = await self.wrapped.request(call.sent(view), settings, model_request_parameters)
             return _Whole(response, call.usage(response))
 
         answered, record = await call.answered(send)
@@ -253,7 +253,7 @@ class _CompactingModel(WrapperModel):
 
         async def count(view: list[Any], max_tokens: int | None) -> _Counted:
             settings = call.settings_beside(view, max_tokens)
-            return _Counted(await self.wrapped.count_tokens(call.joined(view), settings, model_request_parameters))
+            return _Counted(await self.wrapped.count_tokens(call.sent(view), settings, model_request_parameters))
 
         counted, result = await call.viewed(count)
         if result.changed:  # a pass is told once: the request that follows finds its record
@@ -278,11 +278,11 @@ class _CompactingModel(WrapperModel):
                 # as the caller's.
                 async with AsyncExitStack() as attempt:
                     opened = self.wrapped.request_stream(
-                        call.joined(view), settings, model_request_parameters, run_context
+                        call.sent(view), settings, model_request_parameters, run_context
                     )
                     stream = await attempt.enter_async_context(opened)
                     await _primed(stream)
-                    if is_made_up(self.wrapped, stream):
+                    if call.resumed or is_made_up(self.wrapped, stream):
                         stream.contextfold_usage = Usage()  # type: ignore[attr-defined]
                     stack.push_async_exit(attempt.pop_all())
                 return stream
@@ -335,16 +335,21 @@ class _Call:
 
     def _take_apart(self, messages: Sequence[ModelMessage]) -> None:
         last = messages[-1] if messages else None
-        is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
-        self.is_elsewhere = is_resumed or is_kept_by_openai(self.model, self.settings, messages)
-        """The provider goes on with its own answer to the view that it had, or keeps the conversation: nothing can be
-        compacted here."""
+        self.resumed = [last] if isinstance(last, ModelResponse) and last.state == "suspended" else []
+        """An answer that was interrupted, and is sent back as it is: the provider goes on with it behind the view that
+        it answered."""
+        # What is looked after from time to time is a job that has its view already: no other one would be read.
+        is_a_job = any(self.model.continuation_delay(response) is not None for response in self.resumed)
+        self.is_elsewhere = is_a_job or is_kept_by_openai(self.model, self.settings, messages)
+        """The provider works on the view that it was sent, or keeps the conversation: nothing can be compacted here."""
+        self.messages = messages = list(messages)[: len(messages) - len(self.resumed)]
         named = (name for message in reversed(messages) if isinstance(name := message.conversation_id, str) and name)
         self.conversation = self.owner._conversation or next(named, None)
         self.kept = self.owner._remembered(self.conversation)
         self.pieces = _pieces(messages, self.kept.pieces or {})
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
         self.saved = _saved(messages, self.kept.told)
+        self.in_force = _saved(self.resumed) or self.saved
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, Record | None]:
         """The response to the view, or to the one that follows a refusal, and the record that the history lacks."""
@@ -353,9 +358,9 @@ class _Call:
 
     async def viewed(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, CompactionResult]:
         """What ``send`` made of the view, and the view's result. A summary is remembered, and nothing else is taken."""
-        saved, base = self.saved, self.base
+        base = self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
-        previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
+        previous = self.kept.made if self.kept.made is not None and self.kept.base == base else self.in_force
         known_as = by_window(name_of(self.model), self._betas() if is_claudes(self.model) else "")
         compactor = self.owner.compactors.for_model(self.model, known_as)
         if all(for_tests(self.model)):
@@ -424,6 +429,10 @@ class _Call:
         model, settings = for_a_summary(self.model), without_shapes(settings)
         return answer_of(self.model, await model.request(self.joined(messages), settings, parameters))
 
+    def sent(self, view: Sequence[Any]) -> list[ModelMessage]:
+        """What goes to the model for a view."""
+        return [*self.joined(view), *self.resumed]
+
     def joined(self, view: Sequence[Any]) -> list[ModelMessage]:
         """A view as messages: neighboring requests are one, as the framework itself sends them. A message that is whole
         is its own object.
@@ -479,8 +488,8 @@ class _Call:
         return cast("ModelSettings", {**(settings or {}), **changed}) if changed else settings
 
     def usage(self, response: ModelResponse) -> Usage:
-        """What a response says of its request."""
-        return Usage() if is_made_up(self.model, response) else usage_of(response)
+        """What a response says of its request. Of one that went on, it counts what was written before, too."""
+        return Usage() if self.resumed or is_made_up(self.model, response) else usage_of(response)
 
     def _betas(self) -> str:
         """The betas of Anthropic's that the request asks for."""
