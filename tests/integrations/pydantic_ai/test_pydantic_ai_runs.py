@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from pydantic_ai import (
     UsageLimits,
 )
 from pydantic_ai.agent.spec import AgentSpec
-from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.capabilities import BatchModelRequests, ProcessHistory
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import ModelHTTPError, ModelRequestTimeout
 from pydantic_ai.messages import (
@@ -798,3 +799,30 @@ def test_a_job_that_is_looked_after_is_asked_for_as_it_is() -> None:
     asyncio.run(asked.request(history, None, ModelRequestParameters()))
     assert model.seen == [history]
     assert not writer.prompts
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_requests_that_go_out_in_batches_are_of_the_view_too(is_first: bool) -> None:
+    sizes: list[int] = []
+
+    def speak(messages: list[Any], info: Any) -> ModelResponse:
+        sizes.append(len(messages))
+        return ModelResponse([TextPart("It is dry.")])
+
+    writer = Writer()
+    batches = BatchModelRequests(max_requests=1, poll_interval=timedelta(microseconds=1))
+    compaction = Compaction(window=TOLD, summarizer=writer)
+    agent = Agent(FunctionModel(speak), capabilities=[batches, compaction] if is_first else [compaction, batches])
+
+    async def played() -> list[Any]:
+        history: list[Any] = []
+        async with batches:
+            for turn in range(40):
+                history = (await agent.run(rooms.question(turn), message_history=history)).all_messages()
+        return history
+
+    history = asyncio.run(played())
+    assert len(history) == 80
+    assert Compaction.record(history) is not None
+    assert max(sizes) < 70
+    assert 0 < len(writer.prompts) < 10

@@ -22,6 +22,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.batch import BatchRequest, EncodedBatchRequest
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
@@ -215,6 +216,13 @@ class _Counted:
     """Nothing was answered: the request itself teaches what its view takes."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    encoded: EncodedBatchRequest
+    contextfold_usage: Usage = field(default_factory=Usage)
+    """Nothing was answered yet."""
+
+
 class _CompactingModel(WrapperModel):
     def __init__(self, wrapped: Model, owner: Compaction) -> None:
         super().__init__(wrapped)
@@ -260,6 +268,21 @@ class _CompactingModel(WrapperModel):
             await self.owner._tell(result)
         usage: RequestUsage = counted.usage
         return usage
+
+    async def batch_encode(self, request: BatchRequest) -> EncodedBatchRequest:
+        """Of the view: what sends requests in batches and stands around this model never calls ``request``."""
+        call = _Call(self, request.messages, request.model_settings, request.model_request_parameters)
+        if call.is_elsewhere:
+            return await self.wrapped.batch_encode(request)
+
+        async def encode(view: list[Any], max_tokens: int | None) -> _Encoded:
+            settings = call.settings_beside(view, max_tokens)
+            sent = replace(request, messages=call.sent(view), model_settings=settings)
+            return _Encoded(await self.wrapped.batch_encode(sent))
+
+        answered, _ = await call.answered(encode)
+        encoded: EncodedBatchRequest = answered.encoded
+        return encoded
 
     @asynccontextmanager
     async def request_stream(
