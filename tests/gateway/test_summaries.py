@@ -197,6 +197,38 @@ def test_agents_that_did_the_same_for_two_people_share_no_summary(tmp_path: Path
     assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
+def test_agents_whose_instructions_name_two_people_share_no_summary(tmp_path: Path, wire: str) -> None:
+    """They differ in nothing else, and a gateway beside finds records by what the messages say; one that a person goes
+    on with in another session is found."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "I am Anna" in json.dumps(request.body) else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any], session: int = 1) -> bytes:
+        told = f"You are a careful agent. I am {name}."
+        said = [message for message in messages if message.get("role") != "system"]
+        fields = {"metadata": {"user_id": f"user_{name}_account_1_session_{session}"}}
+        if wire == "anthropic":
+            return compact(body_of(wire, said, system=told, **fields))
+        return compact(body_of(wire, [{"role": "system", "content": told}, *said], **fields))
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        gateways = [stack.enter_context(InThread(settings)) for _ in range(2)]
+        history = list(turns(wire, 50))
+        for number, name in enumerate(("Anna", "Bert")):
+            for messages in history:
+                assert post(gateways[number].url, PATHS[wire], of(name, messages)).status == 200
+        sent = [json.dumps(request.body) for request in provider.requests]
+        assert post(gateways[1].url, PATHS[wire], of("Anna", history[-1], session=2)).status == 200
+        assert "as Anna told it" in json.dumps(provider.requests[-1].body)
+    assert any("as Anna told it" in text for text in sent)
+    assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
+
+
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
     """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
     asked, may_answer, answer = summary_when_told()

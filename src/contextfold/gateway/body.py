@@ -57,7 +57,7 @@ class Body:
     messages: list[Any]
     """Parsed, and without what clients change from turn to turn (see ``plain``). The same objects as last time."""
     chain: list[bytes]
-    """``chain[n]`` stands for all messages from ``floor`` up to and with ``floor + n``."""
+    """``chain[n]`` stands for all messages from ``floor`` up to and with ``floor + n``, and for whom they are."""
     floor: int
     """Messages before this one are behind a compaction by the provider: they are left as they are."""
     fields: Mapping[str, Any]
@@ -221,7 +221,7 @@ class Conversations:
             known = self._known.get(self._by_answers.get((scope, key), 0))
             if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
                 fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
-                return known if fits and _person(body.fields) == _person(known.body.fields) else None
+                return known if fits and _session(body.fields) == _session(known.body.fields) else None
         return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
@@ -310,14 +310,28 @@ def _answers(body: Body, most: int) -> list[bytes]:
     return keys
 
 
-def _person(fields: Mapping[str, Any]) -> list[Any]:
+def _person(fields: Mapping[str, Any]) -> list[str]:
     """For whom a request is, as far as it says so: behind one key, agents may do the same for two people, and what one
-    of them said may be in a summary that the agent's own model wrote.
+    of them said, or the instructions say of one, may be in a summary that the agent's own model wrote.
     """
+    named = (fields.get("user"), fields.get("safety_identifier"), _metadata(fields).get("user_id"))
+    told = [name if isinstance(name, str) else "" for name in named]
+    return [_SESSION.sub("", name) for name in told] if any(told) else []
+
+
+def _session(fields: Mapping[str, Any]) -> list[Any]:
+    """The person, and what names the session: one that is forked has another name."""
+    metadata = _metadata(fields)
+    return [*_person(fields), fields.get("prompt_cache_key"), metadata.get("user_id"), metadata.get("session_id")]
+
+
+def _metadata(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = fields.get("metadata")
-    told = metadata if isinstance(metadata, Mapping) else {}
-    named = [fields.get(name) for name in ("user", "safety_identifier", "prompt_cache_key")]
-    return [*named, told.get("user_id"), told.get("session_id")]
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+_SESSION = re.compile(r'_session_[\w-]+|"session_id"\s*:\s*"[^"]*"')
+"""What Claude Code names in the id of a user besides the person."""
 
 
 def _is_answer(message: Any) -> bool:
@@ -398,6 +412,9 @@ def _apart(
         spans = [(begin + shift, end + shift) for begin, end in old.spans[:same]] if shift else old.spans[:same]
         position = spans[-1][1]
     new, behind = _rest(raw, key, position, same, before, old)
+    person = _person(fields := {**before, **behind})
+    if old is not None and person != _person(old.fields):  # another one's, who was told the same
+        return _apart(raw, key, start, before, None, plainly, 0)
     position = _append_spans(raw, position, new, spans)
     end = _closing(raw, position)
     # Of two lists with one name the provider may read the other one.
@@ -406,23 +423,25 @@ def _apart(
         # A name may also be written in escapes.
         if re.search(rb'"%s"\s*:|\\u00' % re.escape(key.encode()), others) and key in _parsed(others):
             raise Unreadable(f"it has two lists {key!r}")
-    messages, chain, floor = _linked(new, old, same, plainly)
+    messages, chain, floor = _linked(new, old, same, plainly, person)
     places = old.places if old is not None else {}
     if len(places) > 2 * len(messages) + _STALE:  # turns that were edited again and again left theirs behind
         places, same = {}, 0
     places.update((id(messages[index]), index) for index in range(same, len(messages)))
-    return Body(raw, start, end, spans, messages, chain, floor, {**before, **behind}, behind, places)
+    return Body(raw, start, end, spans, messages, chain, floor, fields, behind, places)
 
 
 _STALE = 1_000
 
 
-def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> tuple[list[Any], list[bytes], int]:
+def _linked(
+    new: Sequence[Any], old: Body | None, same: int, plainly: Plain, person: Sequence[str]
+) -> tuple[list[Any], list[bytes], int]:
     """The new messages behind the known ones: as the very objects of last time as long as they say the same."""
     messages: list[Any] = old.messages[:same] if old is not None else []
     floor = old.floor if old is not None else 0
     chain: list[bytes] = old.chain[: same - floor] if old is not None else []
-    seed = chain[-1] if chain else _seed(messages, floor)
+    seed = chain[-1] if chain else _seed(messages, floor, person)
     goes_on = old is not None
     opens = not floor and formats.opening(messages) == len(messages)
     for entry in new:
@@ -438,7 +457,7 @@ def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> 
         seed = hashlib.blake2b(b"" if opens else canonical(message), digest_size=16, key=seed).digest()
         if is_compaction:
             floor, chain, opens = index + 1, [], False
-            seed = _seed(messages, floor)
+            seed = _seed(messages, floor, person)
         else:
             chain.append(seed)
     return messages, chain, floor
@@ -450,9 +469,10 @@ def continues(body: Body, old: Body) -> bool:
     return len(body.messages) > last >= 0 and body.messages[last] is old.messages[last]
 
 
-def _seed(messages: Sequence[Any], floor: int) -> bytes:
+def _seed(messages: Sequence[Any], floor: int, person: Sequence[str]) -> bytes:
     # The chain begins again behind a compaction by the provider: what stood before it is dead.
-    return hashlib.blake2b(canonical(messages[floor - 1]), digest_size=16).digest() if floor else b""
+    told = (canonical(person) if person else b"") + (canonical(messages[floor - 1]) if floor else b"")
+    return hashlib.blake2b(told, digest_size=16).digest() if told else b""
 
 
 def _begins_like(raw: bytes, start: int, old: Body, count: int) -> bool:
