@@ -28,7 +28,11 @@ class _Given:
     """A view that was given, by the digests of its messages, and the history and record behind it."""
 
     digests: tuple[bytes, ...]
-    """Empty for the instructions at its beginning: what they say may be another thing at each turn."""
+    """Those behind the history's own instructions, which may say another thing at each turn. A summary among these is
+    none of them: it tells one conversation from another.
+    """
+    start: int
+    """How many instructions that are."""
     history: list[Any]
     record: Compaction
 
@@ -47,22 +51,23 @@ class Originals:
         known = self._given.all()
         if not known:
             return list(messages), None
-        digests = self._digests(messages)
-        start = digests.count(b"")
+        digests, most = self._digests(messages)
         for given in known:
-            if digests[: len(given.digests)] == given.digests:
-                return [*messages[:start], *given.history[start:], *messages[len(given.digests) :]], given.record
+            start, stop = given.start, given.start + len(given.digests)
+            if start <= most and digests[start:stop] == given.digests:
+                return [*messages[:start], *given.history[start:], *messages[stop:]], given.record
         return list(messages), None
 
     def keep(self, history: Sequence[Any], result: CompactionResult) -> None:
         """Remember what stands behind the view of a result, if something of it is summarized."""
         record = result.compaction
         if record is not None and record.summary is not None:
-            digests = self._digests(result.messages)
+            digests, most = self._digests(result.messages)
+            start = min(most, self._digests(history[:most])[1], *record.altered)
             # The longest view stands first among those that begin alike: the one that was given last.
-            self._given.put(digests, _Given(digests, list(history), record))
+            self._given.put((start, digests[start:]), _Given(digests[start:], start, list(history), record))
 
-    def _digests(self, wire: Sequence[Any]) -> tuple[bytes, ...]:
+    def _digests(self, wire: Sequence[Any]) -> tuple[tuple[bytes, ...], int]:
+        """Of each message, and how many of them are instructions at the beginning."""
         messages = [self._format.decode(entry, index) for index, entry in enumerate(wire)]
-        start = opening(messages)
-        return (*[b""] * start, *map(digest, messages[start:]))
+        return tuple(map(digest, messages)), opening(messages)

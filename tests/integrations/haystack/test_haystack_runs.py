@@ -399,6 +399,27 @@ def test_a_later_call_updates_the_summary_also_in_another_process() -> None:
         assert sum("<conversation_summary>" in (message.text or "") for message in again) == 1
 
 
+def test_a_summary_among_the_instructions_tells_one_conversation_from_another() -> None:
+    made = ContextfoldCompactor(
+        policy=Policy(summary_role="system", summary_place="after_system", keep=("messages", 8), recent_users=0.0)
+    )
+    views = {}
+    for name in ("Anna", "Bert"):
+        said, first = history(30), ChatMessage.from_user("Look at all rooms, and write a report.")
+        told = [ChatMessage.from_assistant(f"The report is for {name}, says /home/{name}/order.txt.") for _ in range(4)]
+        messages = [said[0], first, *told, *said[1:]]
+        view = made.compact(messages, COUNTER.count(messages) // 3, COUNTER)
+        assert view is not None
+        assert [message.role for message in view[:2]] == ["system", "system"]
+        views[name] = view
+    for name, other in (("Anna", "Bert"), ("Bert", "Anna")):
+        more = [*views[name], *history(30)[1:]]
+        again = made.compact(more, COUNTER.count(more) // 3, COUNTER)
+        assert f"/home/{name}/order.txt" in str(again)
+        assert other not in str(again)
+        assert "Look at all rooms, and write a report." in [message.text for message in again or ()]
+
+
 def test_settings_survive_a_stored_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     made = ContextfoldCompactor(summarizer="openai:gpt-5-mini", keep=("messages", 4), instructions="names")
