@@ -77,8 +77,8 @@ KINDS: tuple[Kind, ...] = (
         r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
         r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b"
         r"|dckr_(?:pat|oat)_[\w-]{24,60}|rubygems_[0-9a-f]{48}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|pcsk_\w{50,100}"
-        r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}|LTAI[A-Za-z0-9]{16,24}\b"
-        r"|CCIP[AR]T_\w{40,100}|sq0(?:csp|atp)-[\w-]{22,60}|key-[0-9a-f]{32}\b|CLOJARS_[0-9a-f]{60}|(?:nfp|vcp)_[\w-]{24,60}"
+        r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|(?<!-)fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}|LTAI[A-Za-z0-9]{16,24}\b"
+        r"|CCIP[AR]T_\w{40,100}|sq0(?:csp|atp)-[\w-]{22,60}|(?<!-)key-[0-9a-f]{32}\b|CLOJARS_[0-9a-f]{60}|(?:nfp|vcp)_[\w-]{24,60}"
         r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
         "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
         "aZ3kQ9xT7vB2nM5pL8rW",
@@ -233,8 +233,8 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "password in SQL, in Markdown and code, and of an account",
         # In prose a row is identified by its name.
-        r"(?i:(?P<keep>(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!ly )"
-        r"\bidentified(?: with \w{1,60})? by(?: password)?\s{1,4}'"
+        r"(?i:(?P<keep>(?:(?-i:\bIDENTIFIED)|(?:['\"`]|\b(?:create|alter)\s{1,4}user\s{1,4}(?:if\s(?:not\s)?exists\s)?\S{1,100}"
+        r"|\bon\s{1,4}\S{1,100}\s{1,4}to\s{1,4}\S{1,100})\s{1,4}identified)(?: with \w{1,60})? by(?: password)?\s{1,4}'"
         r"|\b(?:with|encrypted|login)\s{1,4}password\s{1,4}'))(?![$<%:{])[^\s'\\]{4,300}"
         # Words of prose may follow, too, so a figure must be in it.
         rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}|：\s{{0,4}})"
@@ -285,7 +285,8 @@ KINDS: tuple[Kind, ...] = (
         # With all pairs of the header: which of them is the session's, its name does not say.
         r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie\\{0,16}[\"']?:\s{0,4}(?:\[\s{0,4})?\\{0,16}[\"']?[\w.-]{1,80}="
         r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?\\{0,16}[\"']?[\w.-]{1,80}="
-        r"|(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
+        # A line of a cookie jar, which has a path.
+        r"|(?:\t|\\{1,16}t)/[^\s\\]{0,200}(?:\t|\\{1,16}t)(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
