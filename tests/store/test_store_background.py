@@ -667,3 +667,33 @@ def test_no_turn_waits_for_a_model_that_is_silent_for_another_worker() -> None:
     first.join()
     second.append(said(2, 500, 12))
     assert len(second.view()) < 12
+
+
+def test_a_pass_that_is_not_worth_it_yet_is_no_failure_of_the_model() -> None:
+    """The built-in summarizer stood in for a model that had not been asked."""
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return "What the model wrote."
+
+    def read(number: int, words: int) -> list[dict[str, Any]]:
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": f'{{"n": {number}}}'}}
+        text = " ".join(f"word{number}x{n}" for n in range(words))
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": text},
+        ]
+
+    told = Told()
+    session = Compactor(window=16_000, summarizer=model, on_event=told).session(
+        "thread", DictStore(), options={"background": True}
+    )
+    session.append([{"role": "user", "content": "Read all pages."}])
+    for number in range(12):
+        session.append(read(number, (300, 600, 100, 1_500)[number % 4]))
+        session.view()
+        session._flow.background.join(PATIENCE)
+    assert "the newest messages are large and not read yet" in str(told.events)
+    assert asked
+    assert "fallback_used" not in told.names()

@@ -284,8 +284,8 @@ class _Settling:
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
         loaded, rules, size = await self.reader.steady(partial(self.read_on, resting=False), self.ports)
-        if loaded.until == loaded.state.message_count and await self._pass(loaded, rules, size, SOFT) == "nothing":
-            self.flow.failed = loaded.state.revision
+        if loaded.until == loaded.state.message_count:
+            await self._pass(loaded, rules, size, SOFT)
 
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
         """The view with all messages; or, where more were appended than should be in memory, with those that are to be
@@ -405,7 +405,6 @@ class _Settling:
         if step == "nothing":
             # Else every view of the same session would try again, and pay for the same failure.
             self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
-            self.flow.failed = loaded.state.revision
         if step in ("made", "nothing") and complete:
             self.forced, self.changed = None, self.changed or step == "made"
 
@@ -452,7 +451,10 @@ class _Settling:
             self.observer.emit("fallback_used", text, fallback=self.policy.fallback)
         started = self.ports.clock.now()
         made = await self._made(question, means)
+        if isinstance(made, Nothing) and made.cause != "summary_failed":
+            return "nothing"  # no model was asked
         if isinstance(made, Nothing) or not await self._archived(made.compaction, question, loaded, means):
+            self.flow.failed = loaded.state.revision
             return "nothing"
         return await self._record(owner, loaded, material, made, self.ports.clock.now() - started)
 
