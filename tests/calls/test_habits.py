@@ -212,6 +212,35 @@ def test_a_cleared_result_that_is_there_again_gets_a_new_summary() -> None:
     assert "compaction_set_aside" in [event.name for event in again.events]
 
 
+def test_results_of_other_calls_get_a_new_summary_and_other_ids_none() -> None:
+    """Two calls of one tool at a time: results that change places say the same, and mean something else."""
+
+    def wire(mark: str, *, swapped: bool = False, is_late: bool = False) -> Wire:
+        said: Wire = [{"role": "user", "content": "Measure all rooms."}]
+        for n in range(60):
+            names = [f"{mark}{n}_{place}" for place in range(2)]
+            asked = [{"name": "measure", "arguments": f'{{"room": "{n}.{place}"}}'} for place in range(2)]
+            made = [{"id": name, "type": "function", "function": call} for name, call in zip(names, asked, strict=True)]
+            answers = names[::-1] if swapped and n == 5 else names
+            results = [
+                {"role": "tool", "tool_call_id": name, "content": f"{n} degrees at place {place} " + "of it " * 24}
+                for place, name in enumerate(answers)
+            ]
+            said += [{"role": "assistant", "content": None, "tool_calls": made}, *results[:: -1 if is_late else 1]]
+        return said
+
+    def is_set_aside(record: Compaction | None, given: Wire) -> bool:
+        events = Compactor(window=WINDOW).compact(given, record).events
+        return "compaction_set_aside" in [event.name for event in events]
+
+    for is_late in (False, True):
+        record = Compactor(window=WINDOW).compact(wire("a", is_late=is_late)).compaction
+        assert record is not None
+        assert set(range(16, 19)) <= record.gone()
+        assert not is_set_aside(record, wire("b", is_late=is_late))
+        assert is_set_aside(record, wire("a", is_late=is_late, swapped=True))
+
+
 def test_a_record_of_before_holds_for_the_messages_that_it_was_made_from() -> None:
     wire = talk()
     compactor = Compactor(window=WINDOW)

@@ -52,6 +52,19 @@ def shape(message: Message) -> bytes:
     return " ".join(type(part).__name__ for part in message.parts if not _is_mark(part)).encode()
 
 
+def order(messages: Iterable[Message]) -> bytes:
+    """Which results answer which calls, where they do not follow in the order of these; whatever the ids are."""
+    calls: dict[str, int] = {}
+    answered: list[int] = []
+    parts = (part for message in messages for part in message.parts if isinstance(part, ToolCall | ToolResult))
+    for number, part in enumerate(parts):
+        if isinstance(part, ToolCall):
+            calls[part.id] = number
+        else:
+            answered.append(calls.get(part.call_id, -1))
+    return b"" if answered == sorted(answered) else repr(answered).encode()
+
+
 def _is_mark(part: Part) -> bool:
     return isinstance(part, Opaque) and part.is_mark
 

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import Saying, digest, fingerprint, opening, said, shape
+from contextfold.conversation.fingerprint import Saying, digest, fingerprint, opening, order, said, shape
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.conversation.recognized import goes_on, same_or_cleared
 from contextfold.formats.base import Format
@@ -223,7 +223,9 @@ class History:
 
     def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
         """Of what these messages say, in whatever form, and of those that are shortened which parts they have."""
-        return fingerprint([self._saying(n).all + self._shape(n, shortened) for n in sorted({*gone, *shortened})])
+        told = sorted({*gone, *shortened})
+        sayings = [self._saying(n).all + self._shape(n, shortened) for n in told]
+        return fingerprint([*sayings, order(self.messages[n] for n in told)])
 
     def outline_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
         """The fingerprint of these messages whatever the tool results in them say, and behind it a short hash of each
@@ -232,7 +234,7 @@ class History:
         told = sorted({*gone, *shortened})
         results = "".join(self._saying(n).results for n in told)
         beside = [self._saying(n).beside_results + self._shape(n, shortened) for n in told]
-        return fingerprint(beside) + results if results else ""
+        return fingerprint([*beside, order(self.messages[n] for n in told)]) + results if results else ""
 
     def is_outlined(self, outline: str, gone: Collection[int], shortened: Collection[int]) -> bool:
         """Whether these messages are the ones of an outline, but for tool results that the client has cleared since."""
