@@ -170,6 +170,8 @@ def test_a_progress_bar_is_one_line_in_its_last_state() -> None:
     last = f"Epoch 3: 100%|{'█' * 10}| 100/100 [00:40, loss=0.5]"
     assert texts(message) == ["$ python train.py", last, "Warning: disk low", "saved to runs/a41f", "done in 41 s"]
     assert texts(answered("1.5\r2.5\r3.5")) == ["1.5", "2.5", "3.5"], "here it ends lines"
+    from_windows = answered("rows\r\n48213\r\n10%\r20%\r\nport\r\r\n8443\r\n")
+    assert texts(from_windows) == ["rows", "48213", "20%", "port", "8443"]
 
 
 SCREENS = "".join(

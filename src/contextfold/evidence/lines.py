@@ -301,7 +301,8 @@ def _last_states(text: str) -> str:
     """The text without what was written over: of the states of a progress bar, which differ in figures, the last."""
     if "\n" not in text or text.count("\r") == text.count("\r\n"):  # ends of lines
         return text
-    return "\n".join([_last_state(row) if "\r" in row else row for row in text.split("\n")])
+    rows = (row.rstrip("\r") for row in text.split("\n"))
+    return "\n".join([_last_state(row) if "\r" in row else row for row in rows])
 
 
 def _last_state(row: str) -> str:
