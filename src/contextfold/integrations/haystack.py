@@ -53,6 +53,10 @@ WINDOW = 2.5
 """Times the target: the hook's own defaults, which begin at 0.7 of a window and end at 0.4."""
 ROOM = 1.15
 """Times what must stay: where the target cannot be reached, this much is aimed at, which leaves room for a summary."""
+AGAIN = 0.6
+"""Times the target: what is aimed at where the client gives its whole list at each turn, as from its own database. The
+hook is above its threshold each time then, and of a view that just meets the target, the next message would be another
+summary's price."""
 
 
 class ContextfoldCompactor:
@@ -179,7 +183,8 @@ class ContextfoldCompactor:
         with reading("messages"):
             history, record = await ports.compute(self._originals.behind, listed("messages", messages))
             known = self._lists.of(history)
-        record = record or known.record  # one that was paid for, and is not in the list: the run failed behind it
+        is_whole = record is None and known.record is not None
+        record = record or known.record  # one that was paid for, and is not in the list: it is whole, or the run failed
         before = await _counted(counter, messages, ports)
         if before <= target:  # the hook never asks then; whoever tries one compactor after another does
             return None
@@ -201,7 +206,7 @@ class ContextfoldCompactor:
             size = await _counted(counter, result.messages, ports)
             if size <= target and size < before:
                 return self._given(history, result)
-        aim = max(1, target)
+        aim = max(1, int(AGAIN * target) if is_whole else target)
         while True:
             try:
                 result = await made(aim, force=True)

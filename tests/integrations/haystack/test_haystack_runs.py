@@ -143,6 +143,18 @@ def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(serve
     assert rooms.summaries(server.requests[-1]) == 1
 
 
+def test_a_client_that_gives_its_whole_list_at_each_turn_pays_now_and_then(server: ProviderServer) -> None:
+    """As one with a database of its own. The hook is above its threshold at each turn then: every second paid."""
+    writer = Writer()
+    talk = Talk(server, summarizer=writer)
+    whole = list(talk.messages)
+    for turn in range(60):
+        whole.append(ChatMessage.from_user(f"<open_files>room_{turn}.txt</open_files> {rooms.question(turn)}"))
+        whole.append(talk.agent.run(messages=whole)["messages"][-1])
+    assert 3 < len(writer.prompts) < 15
+    check(server, writer, 60)
+
+
 def test_a_chat_generator_of_the_framework_can_write_the_summary(server: ProviderServer) -> None:
     talk = Talk(server, summarizer=MockChatGenerator(responses=[rooms.SUMMARY]))
     talk.play(20)
