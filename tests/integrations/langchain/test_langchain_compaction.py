@@ -514,6 +514,19 @@ def test_an_agent_that_is_a_node_of_another_graph_has_one_record_and_one_file_fo
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.parametrize("config", [{}, {"configurable": {"thread_id": "t"}}], ids=["no thread", "a thread"])
+def test_an_agent_without_a_checkpointer_goes_on_with_the_record_of_its_last_run(config: Any) -> None:
+    """Whose caller has all messages: with other files in its task at each turn, each turn paid for a summary."""
+    summaries, whole = writer(), list[BaseMessage]()
+    model = ScriptedModel(script=lambda messages, number: f"answer {number} {'about it all ' * 80}")
+    agent = agent_of(model, CompactionMiddleware(window=WINDOW, summarizer=summaries), checkpointer=None)
+    for turn in range(40):
+        asked = [*whole, HumanMessage(f"question {turn}")]
+        asked[0] = HumanMessage(f"<open_files>module_{turn}.py</open_files> Read all.", id="task")
+        whole = agent.invoke({"messages": asked}, config)["messages"]
+    assert 1 < len(summaries.sent) < 8
+
+
 def test_sub_agents_that_one_node_runs_side_by_side_have_records_of_their_own() -> None:
     shelf = Shelf()
     agent = create_agent(ScriptedModel(), [], middleware=[CompactionMiddleware(window=WINDOW, records=shelf)])

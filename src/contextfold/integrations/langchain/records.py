@@ -20,7 +20,7 @@ from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.state import Remembered
-from contextfold.integrations.langchain.threads import ThreadKey, task_id
+from contextfold.integrations.langchain.threads import ThreadKey, begins_with_nothing, task_id
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import TokenCounter
@@ -83,8 +83,8 @@ class Records:
         # After an undo, the record that was undone must not come back from here.
         if found is None or remembered.is_held:
             return None
-        # An agent inside another graph begins each run with nothing, and goes on with what its last run had.
-        is_next_run = bool(key.namespace) and remembered == Remembered()
+        # An agent whose state ends with its run begins each with nothing, and goes on with what the last one had.
+        is_next_run = begins_with_nothing(key) and remembered == Remembered()
         return found.made if _continues(found, remembered.current, messages, is_next_run=is_next_run) else None
 
     def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
@@ -111,7 +111,7 @@ class Records:
         store stays, for branches that it fits, and this run goes on without it.
         ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
         """
-        if not is_shared and (record is None or not key.namespace):
+        if not is_shared and (record is None or not begins_with_nothing(key)):
             self._made.drop(key)
         is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
         new = following(remembered, record) if is_new else replace(remembered, requested=None)

@@ -44,6 +44,15 @@ def thread_key(messages: Sequence[Any], config: Mapping[str, Any] | None = None)
     return ThreadKey(str(configurable.get("thread_id") or ""), namespace, str(first or ""))
 
 
+def begins_with_nothing(key: ThreadKey) -> bool:
+    """Whether no checkpoint has what a run of the conversation that is running leaves in private state: that of an
+    agent which is a node of another graph, or which has no checkpointer, since its caller has all messages.
+    """
+    # what LangGraph hands from graph to graph; a run that a checkpointer keeps has a thread, whatever it hands on
+    has_checkpoints = _configurable(None).get("__pregel_checkpointer", key.thread_id or None) is not None
+    return bool(key.namespace) or (any(key) and not has_checkpoints)
+
+
 def task_id(config: Mapping[str, Any] | None = None) -> str:
     """The task that is this run of an agent inside another graph: it tells apart runs side by side that have the same
     ``ThreadKey``. Empty for an agent that is no node of another graph.
