@@ -516,6 +516,25 @@ def test_where_the_newest_request_stands_first_the_next_call_writes_the_summary_
     assert all(now[: len(then)] == then for then, now in pairwise(contents))
 
 
+@pytest.mark.parametrize("kind", ["objects", "dicts"])
+def test_a_caller_who_gives_all_messages_each_time_pays_no_summary_twice(kind: str) -> None:
+    """No checkpoint keeps what the thread became: each run folded all of it again, in ever more requests."""
+    model = ScriptedModel(script=lambda messages, number: f"answer {number} {'about it all ' * 80}")
+    summaries = ScriptedModel(script=lambda messages, number: SUMMARY)
+    drop_in = SummarizationMiddleware(summaries, trigger=("tokens", 3_000), keep=("messages", 4))
+    agent = create_agent(model, middleware=[drop_in])
+    whole = list[BaseMessage]()
+    for turn in range(40):
+        asked = [*whole, HumanMessage(f"question {turn} <reminder>It is turn {turn}.</reminder>", id=f"q{turn}")]
+        told: list[Any] = [{"role": m.type, "content": m.content} for m in asked] if kind == "dicts" else asked
+        answer = agent.invoke({"messages": told})["messages"][-1]
+        whole += [HumanMessage(f"question {turn}", id=f"q{turn}"), answer]
+        seen = "".join(str(message.content) for sent in [model.sent[-1], *summaries.sent] for message in sent)
+        assert [n for n in range(turn) if f"question {n}" not in seen or f"answer {n} " not in seen] == []
+        assert f"It is turn {turn}." in str(model.sent[-1][-1].content)
+    assert 2 < len(summaries.sent) < 8
+
+
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:
     """What stays is as it was but for thinking; the summarizer gets neither base64 nor thinking."""
     messages: list[BaseMessage] = []

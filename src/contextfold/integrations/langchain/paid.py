@@ -1,7 +1,7 @@
-"""Summaries of the drop-in that are made around a model call, until the state has them.
+"""Summaries of the drop-in for threads that do not show them: the call failed, or the caller gives all messages again.
 
-What belongs here: a pass that is paid for, for as long as the thread does not show it, and the update that shows it
-beside an answer. What does not: making it (``folding``).
+What belongs here: a pass that is paid for, as long as this process knows it, and the update that shows it beside an
+answer. What does not: making it (``folding``).
 
 Beside an answer the state takes what other middleware says as well: one outside may have changed the answer, and one
 inside may add messages. So an update there names the messages that leave, and touches nothing behind them. Where that
@@ -12,31 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.evicted import KNOWN, is_same
-from contextfold.integrations.langchain.threads import thread_key
+from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
 
 class PaidFolds:
-    """What threads were folded to, and which ones the summarizer was asked for in vain, until ``before_model`` runs
+    """What threads were folded to; and which ones the summarizer was asked for in vain, until ``before_model`` runs
     again. Safe for concurrent use; a copy begins with nothing.
     """
 
     def __init__(self) -> None:
-        self._made: Bounded[tuple[list[AnyMessage], list[AnyMessage]]] = Bounded(KNOWN)
+        self._made: Bounded[tuple[ThreadKey, list[AnyMessage], list[AnyMessage]]] = Bounded(KNOWN)
         self._failed: Bounded[list[AnyMessage]] = Bounded(KNOWN)
 
     def keep(self, messages: Sequence[AnyMessage], folded: list[AnyMessage] | None) -> None:
         """These messages were folded, at a price."""
         if folded:
-            self._made.put(thread_key(messages), (list(messages), folded))
-
-    def drop(self, messages: Sequence[AnyMessage]) -> None:
-        """The thread shows it."""
-        self._made.drop(thread_key(messages))
+            key = thread_key(messages)
+            self._made.put(key, (key, list(messages), folded))
 
     def keep_failure(self, messages: Sequence[AnyMessage]) -> None:
         """No summary of these messages could be had."""
@@ -52,11 +50,32 @@ class PaidFolds:
         return failed is not None and len(failed) <= len(messages) and all(map(is_same, failed, messages))
 
     def instead_of(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-        """A thread that begins as one that was folded, with the summary; None where none did."""
-        made = self._made.get(thread_key(messages))
-        if made is None or len(made[0]) > len(messages) or not all(map(is_same, made[0], messages)):
-            return None
-        return [*made[1], *messages[len(made[0]) :]]
+        """A thread that begins as one that was folded, with the summary; None where none did. It is known by what left,
+        which is all that its summary tells: what stays may say something else, as a reminder does.
+        """
+        key = thread_key(messages)
+        for own, before, folded in self._made.all():
+            stays = {id(message) for message in folded}
+            both = list(zip(before, messages, strict=False))
+            is_it = all(id(one) in stays or _says_the_same(one, other) for one, other in both)
+            if is_it and len(before) <= len(messages) and own[:2] == key[:2]:
+                now = {id(one): other for one, other in both}
+                return [*(now.get(id(one), one) for one in folded), *messages[len(before) :]]
+        return None
+
+
+def _says_the_same(known: AnyMessage, message: AnyMessage) -> bool:
+    # LangGraph draws ids for what a caller gives as mappings, and others at each run.
+    if known.id != message.id and _is_drawn(known) and _is_drawn(message):
+        message = message.model_copy(update={"id": known.id})
+    return is_same(known, message)
+
+
+def _is_drawn(message: AnyMessage) -> bool:
+    try:
+        return UUID(message.id or "").version == 4
+    except ValueError:
+        return False
 
 
 def in_place(messages: Sequence[AnyMessage], folded: Sequence[AnyMessage]) -> list[Any] | None:

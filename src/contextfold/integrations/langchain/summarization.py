@@ -189,7 +189,6 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "before_model"):
             with hidden_from_streams():
                 folded = run(self._folded(request.messages, sending, SyncPorts()))
-                self._paid.keep(request.messages, folded)
         response = handler(self._to_send(request, folded, sending))
         return self._answered(response, request, sending, folded)
 
@@ -202,7 +201,6 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "abefore_model"):
             with hidden_from_streams():
                 folded = await self._folded(request.messages, sending, ports)
-                self._paid.keep(request.messages, folded)
         response = await handler(await ports.compute(self._to_send, request, folded, sending))
         return await ports.compute(self._answered, response, request, sending, folded)
 
@@ -259,7 +257,6 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             if (known := self._evicted.behind(folded)) is not None:
                 self._evicted.put(changes, known)
             update["messages"] = changes
-            self._paid.drop(request.messages)
         return with_update(response, update)
 
     # ---- what subclasses call and override ----
@@ -315,7 +312,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         tokens, due = await ports.compute(self._sized, messages, sending)
         if due is None:
             return None
-        paid = await ports.compute(self._paid.instead_of, messages)
+        thread, paid = messages, await ports.compute(self._paid.instead_of, messages)
         if paid is not None:
             messages = paid
             tokens, due = await ports.compute(self._sized, messages, sending)
@@ -331,6 +328,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self.evidence:
             self._ensure_message_ids(folded.messages)
             self._evicted.put(folded.messages, folded.evicted.wire)
+        # Where no checkpoint keeps what the state is then, the caller's next run begins with all messages again.
+        self._paid.keep(thread, folded.messages)
         return folded.messages
 
     async def _fold(
