@@ -23,7 +23,7 @@ def count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, sqlit
     """Messages that were imported into the thread."""
     if request.param < 20_000:
         monkeypatch.setattr("contextfold.store.reading.PAGE", 2_000 // SHARE)
-        monkeypatch.setattr("contextfold.store.flow.PAID_MESSAGES", 5_000 // SHARE)
+        monkeypatch.setattr("contextfold.store.settling.PAID_MESSAGES", 5_000 // SHARE)
     Compactor().session("thread", sqlite_store).append(said(request.param, WORDS))
     return int(request.param)
 

@@ -117,8 +117,8 @@ def test_pages_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> No
 def short_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "HORIZON", 60)
     monkeypatch.setattr(reading, "PAGE", 50)
-    monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
-    monkeypatch.setattr("contextfold.store.flow.PAID_MESSAGES", 0)
+    monkeypatch.setattr("contextfold.store.settling.ENOUGH_MESSAGES", 0)
+    monkeypatch.setattr("contextfold.store.settling.PAID_MESSAGES", 0)
 
 
 def opened(store: Any, **options: Any) -> Session:
@@ -227,7 +227,7 @@ def test_memory_does_not_grow_with_what_is_behind(sqlite_store: SQLStore, monkey
     """A view of 4,000 messages takes about as much as one of 1,000; the curve is in ``benchmarks/sessions.py``."""
     monkeypatch.setattr(loading, "HORIZON", 200)
     monkeypatch.setattr(reading, "PAGE", 200)
-    monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
+    monkeypatch.setattr("contextfold.store.settling.ENOUGH_MESSAGES", 0)
     peaks = []
     for count in (1_000, 3_000):
         done = opened(sqlite_store).state().message_count

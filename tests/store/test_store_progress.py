@@ -20,7 +20,7 @@ COUNT = 900
 @pytest.fixture(autouse=True)
 def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contextfold.store.reading.PAGE", 300)
-    monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
+    monkeypatch.setattr("contextfold.store.settling.ENOUGH_MESSAGES", 0)
 
 
 def imported(store: Any) -> None:

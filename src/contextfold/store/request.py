@@ -1,11 +1,11 @@
 """One call on a session, as values: what it takes from its compactor, what is asked for, and what came of it.
 
-What belongs here: ``EngineParts``, ``SessionRequest`` and ``Settled``. What does not: how one becomes the other.
+What belongs here: these values. What does not: how one becomes the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,21 @@ class SessionRequest:
     strict: bool = False
     window: Window | None = None
     retries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A session as it was found: its view, the rules for it, its size, and the tokens of what is no message."""
+
+    loaded: Loaded
+    rules: SessionRules
+    size: SessionSize
+    overhead: Mapping[str, int]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Revision and length: where both are the same, nothing has changed."""
+        return self.loaded.state.revision, self.loaded.state.message_count
 
 
 @dataclass(frozen=True, slots=True)
