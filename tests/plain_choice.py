@@ -1,6 +1,7 @@
 """A plain greedy choice of evidence, weighed from scratch with objects: what the choice in arrays has to equal.
 
-It is slow and says what is meant; ``contextfold.evidence.choice`` is quick. A test holds the two together.
+It is slow and says what is meant; ``contextfold.evidence.choice`` and ``greedy`` are quick. A test holds the two
+together.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, SOURCES, TERM
-from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, LEAST_TAKEN, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
+from contextfold.evidence.choice import FADING, LEAST_SAID, LEAST_TAKEN, RARITY, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
+from contextfold.evidence.greedy import JOINED, MOST, QUALITIES, UNIT
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import BARE, ENOUGH_WORDS, PLAIN_WORD, Line
 from contextfold.evidence.section import mark_of_parts, parts_under_marks

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 import plain_choice
 from contextfold import Compactor, evidence
-from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
+from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, greedy, lines_of, select
 from contextfold.evidence import clips as parts_of_lines
 from contextfold.evidence.blocks import Blocks, Floats, Numbers
 from contextfold.evidence.clips import clips
+from contextfold.evidence.greedy import Choice
 from contextfold.evidence.tables import head_of
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -708,8 +709,8 @@ def test_the_choice_in_arrays_equals_the_plain_one(
 ) -> None:
     """Also where a history grows and all that is known of its messages is kept from pass to pass."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "_AT_ONCE", 1)
-        patch.setattr(choice, "_NEAR", 2)
+        patch.setattr(greedy, "_AT_ONCE", 1)
+        patch.setattr(greedy, "_NEAR", 2)
         patch.setattr(parts_of_lines, "_AT_ONCE", 2)
         patch.setattr(parts_of_lines, "_TOGETHER", 3)
         words, sizes = Vocabulary(), EstimatedSizes(estimate)
@@ -751,8 +752,8 @@ def test_a_choice_among_lines_that_are_not_all_put_in_order_equals_the_plain_one
         now=20_000,
     )
     for at_once, near in ((1, 2), (1, 300), (40, 2), (40, 100), (1000, 2)):
-        monkeypatch.setattr(choice, "_AT_ONCE", at_once)
-        monkeypatch.setattr(choice, "_NEAR", near)
+        monkeypatch.setattr(greedy, "_AT_ONCE", at_once)
+        monkeypatch.setattr(greedy, "_NEAR", near)
         candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
         assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain
 
@@ -760,13 +761,13 @@ def test_a_choice_among_lines_that_are_not_all_put_in_order_equals_the_plain_one
 def test_lines_for_which_no_room_is_left_are_not_weighed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of a choice that is all lines of a conversation but those that were taken."""
     weighed: list[int] = []
-    gains = choice._Choice._gains
+    gains = Choice._gains
 
-    def counted(self: choice._Choice, spans: Numbers) -> Floats:
+    def counted(self: Choice, spans: Numbers) -> Floats:
         weighed.append(len(spans))
         return gains(self, spans)
 
-    monkeypatch.setattr(choice._Choice, "_gains", counted)
+    monkeypatch.setattr(Choice, "_gains", counted)
     messages = [said("assistant", f"step {n} sets module_{n % 311:04} to value_{n:05} again") for n in range(9_000)]
     assert chosen(messages, budget=900)
     assert 0 < sum(weighed) < 9_000

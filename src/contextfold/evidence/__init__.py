@@ -1,8 +1,8 @@
 """Verbatim lines worth carrying: chosen by code from everything that has left the view.
 
 What belongs here: cutting messages into lines (``lines``), what each of them holds (``reading``), the same in arrays
-(``blocks``), what that is worth and which lines are chosen under a token budget (``choice``), and parts of lines for
-the names that none of them shows (``clips``). What does not: recognizing identifiers (``identifiers``), prose
+(``blocks``), what that is worth (``choice``), which lines are chosen under a token budget (``greedy``), and parts of
+lines for the names that none of them shows (``clips``). What does not: recognizing identifiers (``identifiers``), prose
 (``summary``), and where the lines stand in the view (the engine).
 """
 

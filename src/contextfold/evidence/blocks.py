@@ -74,6 +74,7 @@ _LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 class Vocabulary:
@@ -110,7 +111,7 @@ class Vocabulary:
         return self._lengths
 
     @property
-    def are_pairs(self) -> npt.NDArray[np.bool_]:
+    def are_pairs(self) -> Flags:
         """Which of them are a pair of CJK signs."""
         if new := self.texts[len(self._are_pairs) :]:
             found = np.array([text[:1] == " " and is_cjk(text) for text in new])
