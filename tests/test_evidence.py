@@ -74,7 +74,7 @@ def parted(text: str) -> tuple[list[str], list[str]]:
 
 
 def test_lines_are_word_for_word_without_indentation_and_line_numbers() -> None:
-    message = answered("     1→import os\n     2→\n\tvalue = compute_total(x)\n   17 | return value_of\n")
+    message = answered("     1→import os\n     2→\n\tvalue = compute_total(x)\n   17 | return value_of\n   18 |\n")
     assert texts(message) == ["import os", "value = compute_total(x)", "return value_of"]
 
 
@@ -797,6 +797,22 @@ def test_no_line_counts_more_than_64_bits_hold() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choice._Material, "weights", lambda material, *_: np.full(len(material.vocabulary), 1e9))
         assert " ".join(names) in select(candidates, budget=2_000, already=(), count=count, now=0)
+
+
+@pytest.mark.parametrize(
+    ("output", "quoted"),
+    [
+        (" id   | name\n------+-----\n 4512 | Ada\n 7001 | Bo", ["4512 | Ada", "7001 | Bo"]),
+        (" id | name\n----+-----\n  1 | Ada\n  2 | Bo\n(2 rows)", ["1 | Ada", "2 | Bo"]),
+        ("order\titem\n77\tlamp\n78\tdesk", ["77\tlamp", "78\tdesk"]),
+        ("   12\tdef pay():\n   13\t\n   14\t    return 3", ["def pay():", "return 3"]),
+        (" 1 | import os\n 2 |\n 3 | import re", ["import os", "import re"]),
+        ("    7→x = 3", ["x = 3"]),
+    ],
+)
+def test_only_the_numbers_of_a_listing_are_left_out(output: str, quoted: list[str]) -> None:
+    """The first cell of a row of psql or of tab-separated values, which is what it is called by, was taken for one."""
+    assert [line for line in texts(answered(output)) if not line.startswith(("id", "order", "("))] == quoted
 
 
 def test_of_a_very_long_output_both_ends_and_a_sample_are_read() -> None:

@@ -41,8 +41,8 @@ STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
 
 _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
-_GUTTER = re.compile(r"[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])")
-"""The number that a listing has before a line."""
+_GUTTER = re.compile(r"[^\S\n]*(\d{1,9})(→|\t|[^\S\n]*\|(?=\s|$))")
+"""A number before a row: that of a line in a listing, or the first cell of a table."""
 
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
@@ -263,13 +263,12 @@ def _cut_lines(text: str) -> list[str]:
     if "\x1b[" in text:
         text = _last_screens(text)
     text = quoting.uncolored(text)
-    for row in (_last_states(text) if "\r" in text else text).splitlines():
+    for row in _without_numbers((_last_states(text) if "\r" in text else text).splitlines()):
         if len(row) > WIDTH:
             for part in _without_data(row).splitlines():
-                lines += _pieces(_without_number(part))
+                lines += _pieces(part.strip())
         else:
-            line = row.strip()
-            lines.append(_without_number(row) if line[:1].isdigit() else line)
+            lines.append(row)
     return list(filter(_SAYS, lines))
 
 
@@ -311,9 +310,22 @@ def _last_state(row: str) -> str:
     return "\r".join(states.values())
 
 
-def _without_number(row: str) -> str:
-    number = _GUTTER.match(row)
-    return row[number.end() :].strip() if number else row.strip()
+def _without_numbers(rows: Sequence[str]) -> list[str]:
+    """Rows without blanks around them, and without the numbers that a listing has before its lines: those that count
+    on from row to row. Others, and those below a head, are cells of a table, most often what its rows are called by.
+    """
+    lines = [row.strip() for row in rows]
+    found = [(n, gutter) for n, line in enumerate(lines) if line[:1].isdigit() and (gutter := _GUTTER.match(rows[n]))]
+    numbers = {n: int(gutter[1]) for n, gutter in found}
+    is_table = False
+    for n, gutter in found:
+        number, mark = numbers[n], gutter[2][-1]
+        if n - 1 not in numbers:
+            is_table = mark in next(filter(_SAYS, reversed(rows[max(0, n - 2) : n])), "")
+        is_counted = numbers.get(n - 1) == number - 1 or numbers.get(n + 1) == number + 1
+        if mark == "→" or (is_counted and not is_table):
+            lines[n] = rows[n][gutter.end() :].strip()
+    return lines
 
 
 def _without_data(text: str) -> str:
