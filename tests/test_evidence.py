@@ -799,6 +799,26 @@ def test_no_line_counts_more_than_64_bits_hold() -> None:
         assert " ".join(names) in select(candidates, budget=2_000, already=(), count=count, now=0)
 
 
+@pytest.mark.parametrize("form", ["json", "yaml", "csv"])
+def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> None:
+    """Of thirty orders the one that was not paid: its field stood alone, or gave way to the names of customers."""
+    people = [f"{first} {last}" for first in ("Ada", "Bo", "Cleo", "Dina", "Eve", "Finn") for last in ("Lee", "Moss")]
+    outputs = []
+    for page in range(3):
+        orders = [{"id": f"ord_{page}{n:02}", "buyer": people[(n + page) % 12], "state": "paid"} for n in range(30)]
+        orders[7 + page]["state"] = "charged twice"
+        if form == "json":
+            outputs.append(json.dumps(orders, indent=2))
+        elif form == "yaml":
+            outputs.append("\n".join(f"- id: {o['id']}\n  buyer: {o['buyer']}\n  state: {o['state']}" for o in orders))
+        else:
+            outputs.append("\n".join(["id,buyer,state", *[",".join(o.values()) for o in orders]]))
+    lines = chosen([answered(output) for output in outputs], budget=150).splitlines()
+    for page in range(3):
+        state = [n for n, line in enumerate(lines) if "charged twice" in line][page]
+        assert f"ord_{page}{7 + page:02}" in "".join(lines[max(0, state - 2) : state + 1])
+
+
 @pytest.mark.parametrize(
     ("output", "quoted"),
     [

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from contextfold import identifiers
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import OUTCOME, Line, Lines, Source
-from contextfold.evidence.tables import head_of
+from contextfold.evidence.tables import exceptions, head_of, is_field
 from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
@@ -160,6 +160,7 @@ class Block:
         numbers = words.numbers(lines.names)
         counts, shown = _shown(lines, numbers, words)
         shares = _shares(lines)
+        named = exceptions(self.texts, self._heads) if self.speakers and set(self.speakers) == {_TOOL} else {}
         mentions, weights = _mentions(lines, numbers, shares)
         said = {term: lines.sources[n] for n, terms in lines.terms.items() for term in terms}
         telling = {number for number, worth in zip(numbers, lines.worths, strict=True) if worth >= LEAST_WORTH}
@@ -179,6 +180,10 @@ class Block:
             dtype=np.int32,
         )
         bonuses = _bonuses(lines, shares)
+        if named:
+            bonuses, worth = list(bonuses), OUTCOME * len(named) ** ALIKE
+            for n in named:
+                bonuses[n] = max(bonuses[n], worth)
         if stated := _stated(lines):
             bonuses, worth = list(bonuses), STATED * len(stated) ** ALIKE
             for n in stated:
@@ -187,6 +192,9 @@ class Block:
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
         self.shapes = np.array(list(map(hash, shapes)), dtype=np.int64)
+        for n, head in named.items():
+            if is_field(self.texts[n]):  # the same may be said of another object
+                self.shapes[n] = hash((self.texts[head], self.texts[n]))
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -1,16 +1,17 @@
-"""Tables in outputs: which line names the columns of a row.
+"""Tables and records in outputs: which line names the columns of a row, and what differs from the records beside it.
 
-What belongs here: recognizing the head of a table by its form, whatever wrote it (psql, Markdown, CSV, ``ps``). What
-does not: whether a row is worth quoting (``choice``).
+What belongs here: recognizing the head of a table by its form, whatever wrote it (psql, Markdown, CSV, ``ps``), and the
+exceptions among rows and among the fields of objects (JSON, YAML). What does not: what they are worth (``blocks``).
 
 A row without the line that names its columns shows values without their meaning, and under the head of another table
-it says what is not so.
+it says what is not so. So does a field without the one that names its object.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
 LEAST_ROWS = 2
 """Rows below a line that make it the head of a table, each with figures in it."""
@@ -20,6 +21,12 @@ FARTHEST = 500
 
 LONGEST_CELL = 32
 """Characters of what names a column."""
+
+LEAST_RECORDS, MOST_OTHERS = 10, 0.1
+"""Records among which one can be an exception; and the share of them that may have another value than the others."""
+
+FARTHESTis_field = 40
+"""Lines above a field among which the one that names its object is looked for."""
 
 _CELLS = {",": re.compile(","), "\t": re.compile("\t"), " ": re.compile(r"\s{2,}")}
 _BORDER = re.compile(r"[|│┃]")
@@ -38,6 +45,11 @@ _MARKS: dict[Callable[[str], object], str] = {
 """What tells that a line has cells, and what parts them. Borders come first: beside them blanks fill cells up."""
 
 _FIGURE = re.compile(r"\d")
+is_field = re.compile(r"""(?P<item>- )?(["']?)(?P<key>[A-Za-z][\w.-]{0,40})\2: (?=\S)""").match
+"""Whether a line is a field of an object in JSON or YAML."""
+
+_NAMING = re.compile(r"(?i:(?:.*[_.-])?(?:id|name|key|title|uuid|path|url|sha|email|number|code))|.*(?:Id|Name|Key)")
+"""Keys of what an object is called by."""
 
 
 def head_of(texts: Sequence[str], row: int, known: dict[tuple[str, int], int | None]) -> int | None:
@@ -126,3 +138,71 @@ def _names_columns(text: str, form: _Form) -> bool:
     if mark == "," and ", " in text:  # a sentence
         return False
     return all(len(cell) <= LONGEST_CELL and ": " not in cell for cell in _cells(text, mark))
+
+
+# ---- exceptions ----
+
+
+def exceptions(texts: Sequence[str], heads: dict[tuple[str, int], int | None]) -> dict[int, int]:
+    """The lines whose field or cell has another value than nearly all records beside them: the one order that was not
+    paid. For each the line that names it or its columns; those without count for nothing. ``heads``: as in ``head_of``.
+    """
+    if len(texts) < LEAST_RECORDS:
+        return {}
+    fields, tables = _records(texts)
+    found: dict[int, int | None] = {}
+    for numbers in fields.values():
+        for n in _exceptional(numbers, [texts[n].rstrip(",") for n in numbers]):
+            found[n] = heads["", n] = _naming(texts, n)
+    for (mark, _), numbers in tables.items():
+        rows = [_cells(texts[n], mark) for n in numbers] if len(numbers) >= LEAST_RECORDS else []
+        for column in zip(*rows, strict=False):
+            found.update((n, head_of(texts, n, heads)) for n in _exceptional(numbers, list(map(str.strip, column))))
+    return {n: head for n, head in found.items() if head is not None}
+
+
+def _records(texts: Sequence[str]) -> tuple[dict[str, list[int]], dict[tuple[str, int], list[int]]]:
+    """The numbers of fields by their keys, and of rows by what parts their cells and how often."""
+    fields: defaultdict[str, list[int]] = defaultdict(list)
+    tables: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    # most outputs have too few of these signs for many records, and no line of theirs is looked at
+    whole, least = "\n".join(texts), max(2 * LEAST_RECORDS, len(texts))
+    has_fields = 4 * whole.count(": ") >= least
+    signs = [sign for sign in ("|", "│", "┃", "\t", "  ") if whole.count(sign) >= least]
+    has_commas = whole.count(",") - whole.count(", ") >= least
+    for n, text in enumerate(texts if has_fields or signs or has_commas else ()):
+        if has_fields and ": " in text and (field := is_field(text)):
+            fields[field["key"]].append(n)
+            continue
+        sign = "," if has_commas else ""
+        for one in signs:
+            if one in text:
+                sign = one
+                break
+        if sign == "  ":
+            tables[" ", len(_cells(text, " "))].append(n)
+        elif sign and (many := text.count(sign)) > 1:
+            tables["|" if sign in "│┃" else sign, many].append(n)
+    return fields, tables
+
+
+def _exceptional(numbers: Sequence[int], values: Sequence[str]) -> Iterable[int]:
+    """Those of some lines whose values differ from the one that nearly all have."""
+    if len(numbers) < LEAST_RECORDS:
+        return ()
+    ((usual, many),) = Counter(values).most_common(1)
+    if len(values) - many > MOST_OTHERS * len(values):
+        return ()
+    return [n for n, value in zip(numbers, values, strict=True) if value != usual]
+
+
+def _naming(texts: Sequence[str], field: int) -> int | None:
+    """The line above a field that names its object: the nearest with such a key in JSON, the first one in YAML."""
+    is_json = texts[field].startswith('"')
+    for n in range(field - 1, max(-1, field - FARTHESTis_field), -1):
+        found = is_field(texts[n])
+        if found is None or texts[n + 1].startswith("- ") or (is_json and not texts[n].endswith(",")):
+            return None
+        if found["item"] or (is_json and _NAMING.fullmatch(found["key"])):
+            return n
+    return None
