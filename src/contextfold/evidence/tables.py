@@ -25,7 +25,7 @@ LONGEST_CELL = 32
 LEAST_RECORDS, MOST_OTHERS = 10, 0.1
 """Records among which one can be an exception; and the share of them that may have another value than the others."""
 
-FARTHESTis_field = 40
+FARTHEST_FIELD = 40
 """Lines above a field among which the one that names its object is looked for."""
 
 _CELLS = {",": re.compile(","), "\t": re.compile("\t"), " ": re.compile(r"\s{2,}")}
@@ -199,7 +199,7 @@ def _exceptional(numbers: Sequence[int], values: Sequence[str]) -> Iterable[int]
 def _naming(texts: Sequence[str], field: int) -> int | None:
     """The line above a field that names its object: the nearest with such a key in JSON, the first one in YAML."""
     is_json = texts[field].startswith('"')
-    for n in range(field - 1, max(-1, field - FARTHESTis_field), -1):
+    for n in range(field - 1, max(-1, field - FARTHEST_FIELD), -1):
         found = is_field(texts[n])
         if found is None or texts[n + 1].startswith("- ") or (is_json and not texts[n].endswith(",")):
             return None
