@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor, Policy
+from contextfold import Compaction, Compactor, Policy, formats
+from contextfold.conversation.history import History
+from contextfold.record.compaction import Edit
+from contextfold.tokens import TokenCounter
 
 WINDOW = 6_000
 MARK, POINT = {"type": "ephemeral"}, {"cachePoint": {"type": "default"}}
@@ -80,3 +83,24 @@ def test_marks_that_are_moved_in_place_stand_in_a_view_where_the_caller_has_them
         rows = 1_500 if number % 8 == 0 else 10
         messages += turn(number, "".join(f"row {number}-{row}: value {row * 7}\n" for row in range(rows)))
     assert sum(result.changed for result in results) > 2
+
+
+def test_a_mark_that_leaves_from_between_two_results_moves_no_edit() -> None:
+    """What is shortened is named by its number in the message; behind the last one a mark changes no number."""
+    results = [{"toolResult": {"toolUseId": name, "content": [{"text": f"{name} degrees"}]}} for name in "abc"]
+    calls = [{"toolUse": {"toolUseId": name, "name": "measure", "input": {}}} for name in "abc"]
+
+    def wire(*blocks: Any) -> list[Any]:
+        asked = {"role": "user", "content": [{"text": "Measure all rooms."}]}
+        return [asked, {"role": "assistant", "content": calls}, {"role": "user", "content": [*blocks]}]
+
+    def history(*blocks: Any) -> History:
+        read = History(formats.get("bedrock-converse"), TokenCounter())
+        read.extend(wire(*blocks))
+        return read
+
+    edit = Edit(index=2, part=2, tier="tool_outputs", limit=10)  # the second result
+    record = Compaction(format="bedrock-converse", covers=3, fingerprint="", fates=(), edits=(edit,))
+    record = record.fitted(history(results[0], POINT, *results[1:]))
+    assert record.mismatch(history(results[0], POINT, *results[1:], POINT)) is None
+    assert record.mismatch(history(*results)) is not None

@@ -48,8 +48,11 @@ def said(message: Message) -> Saying:
 
 
 def shape(message: Message) -> bytes:
-    """Which parts a message has: a record names them by their numbers. Marks stand behind what they mark."""
-    return " ".join(type(part).__name__ for part in message.parts if not _is_mark(part)).encode()
+    """Which parts a message has: a record names them by their numbers. Marks behind the last one change none."""
+    parts = list(message.parts)
+    while parts and _is_mark(parts[-1]):
+        parts.pop()
+    return " ".join(type(part).__name__ for part in parts).encode()
 
 
 def order(messages: Iterable[Message]) -> bytes:

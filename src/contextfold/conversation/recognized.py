@@ -27,7 +27,9 @@ def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
     same for two people differ in nothing else. Results may only have been cleared, and answers of the model stay.
     """
     written = [n for n in changed if not says_again(now(n), said(before(n)))]
-    if any(before(n).role == "assistant" or not _has_results(now(n), said(before(n))) for n in written):
+    if any(now(n).role == "assistant" or before(n).role != now(n).role for n in written):
+        return False
+    if not all(_has_results(now(n), said(before(n))) for n in written):
         return False
     return not written or any(has_own_id(before(n)) for n in range(count - 1, written[-1], -1))
 
