@@ -26,13 +26,19 @@ _FRAMEWORKS = (
     "strands",
 )
 _FACES = ("integrations", "langchain", "deepagents", "store", "gateway", "inspector", "batch", "cli")
+_ROOMS = ("formats", "hostile", "models", "passes", "promises", "provider", "settings", "summary", "tiers")
 SAMPLED = {
-    **dict.fromkeys(_FRAMEWORKS, 4),
-    **dict.fromkeys(_FACES, 3),
-    **dict.fromkeys(("hostile", "provider", "summary", "models", "passes", "promises"), 2),
+    **dict.fromkeys(_FRAMEWORKS, 8),
+    **dict.fromkeys(_FACES, 6),
+    **dict.fromkeys(_ROOMS, 4),
+    **dict.fromkeys(("calls", "test_recovery", "test_same_model"), 3),
+    **dict.fromkeys(("archive", "testing", "tokens", "transcripts"), 2),
+    **dict.fromkeys(
+        ("test_background", "test_evidence", "test_laws_properties", "test_overflow_table", "test_passes"), 2
+    ),
 }
-"""A quick run of everything takes every second, third or fourth test of each file in these folders. A run of one folder
-or file takes all that are quick."""
+"""A quick run of everything takes one of so many cases of each test in these folders and files. A run of one folder or
+file takes all that are quick."""
 SHARE = 5
 """A full run looks at so many times the examples of a quick one."""
 
@@ -48,7 +54,7 @@ def sample(items: Iterable[pytest.Item]) -> None:
     for item in items:
         known = seen.setdefault(item.path, {})
         number = known.setdefault(item.nodeid.partition("[")[0], len(known))
-        if number % SAMPLED.get(item.path.parent.name, 1):
+        if number % SAMPLED.get(item.path.stem, SAMPLED.get(item.path.parent.name, 1)):
             item.add_marker(pytest.mark.strict)
 
 

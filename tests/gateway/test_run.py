@@ -99,6 +99,7 @@ def test_the_exit_code_is_the_childs(tmp_path: Path, code: int) -> None:
     assert done.stderr.startswith("contextfold: 0 requests, 0 compactions, 0 tokens saved; records in sqlite:///")
 
 
+@pytest.mark.strict
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
 def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_service(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full, ProviderServer(default_window=WINDOW) as provider:

@@ -98,6 +98,7 @@ def test_messages_that_cannot_be_sent_are_not_called_kept(tmp_path: Path, stop: 
     assert told[-2:] == ["dropped" if stop == 6 else "shortened", "shortened"]
 
 
+@pytest.mark.strict
 def test_the_states_of_a_session_cost_what_stands_in_their_views(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,7 @@ def test_many_conversations_of_a_gateway_are_listed_in_a_time_that_grows_with_th
     kept.close()
 
 
+@pytest.mark.strict
 def test_what_went_through_a_gateway_is_shown_by_its_name(tmp_path: Path) -> None:
     url = url_of(tmp_path)
     played(url, MESSAGES[:4], "stored")
