@@ -133,6 +133,7 @@ LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "f", "
         ({"messages": TALK, "response": {"choices": [{"message": {**TALK[1], "refusal": None}}]}}, TALK),
         ({"model": "m", "messages": TALK[:1], "choices": [{"message": TALK[1]}], "usage": {}}, TALK),
         ({"messages": TALK[:1], "output": TALK[1]}, TALK),
+        ({"spans": [{"meta": {"input": {"messages": TALK[:1]}, "output": {"messages": TALK[1:]}}}]}, TALK),
         ({"messages": TALK[:1], "response": "done"}, TALK),
         ({"messages": TALK[:1], "response": json.dumps({"choices": [{"message": TALK[1]}]})}, TALK),
         ({"input": TALK[:1], "output": "done"}, TALK),
@@ -145,6 +146,17 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
     found = one(value)
     assert found.messages == messages
     assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
+
+
+@pytest.mark.parametrize("given", [TALK[:1], {"messages": TALK[:1]}])
+def test_a_trace_is_the_requests_in_it_and_the_state_that_it_left_too(given: Any) -> None:
+    """Beside the input of the whole run, as Langfuse and Opik have it, the rest of a trace was not looked at."""
+    asked = [TALK[0], CALLING, {"role": "tool", "tool_call_id": "c", "content": "4"}]
+    for key in ("observations", "spans"):
+        trace = {"input": given, "output": TALK[1], key: [{"input": asked, "output": TALK[1]}, {"input": "x"}]}
+        assert [found.messages for found in several(trace)] == [TALK, [*asked, TALK[1]]]
+    of_graph = {"input": given, "output": {"messages": [*asked, TALK[1]]}, "observations": ["id"]}
+    assert [found.messages for found in several(of_graph)] == [TALK[:1], [*asked, TALK[1]]]
 
 
 def test_a_prompt_and_its_completion_are_one_conversation() -> None:

@@ -41,6 +41,8 @@ TEXTS = ("messages", "history", "trajectory", "input", "conversation", "conversa
 PREFERENCES = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
 """Keys under which data sets for preferences have two answers to what was asked: TRL's, and OpenAI's."""
 ASKED = ("prompt", "input")
+OF_TRACES = ("observations", "spans")
+"""Keys under which traces have what was asked on the way, beside the input and output of the whole run."""
 KIMI_PROMPT = "_system_prompt"
 KIMI_ROWS = ("_checkpoint", "_usage")
 DEPTH = 5
@@ -127,11 +129,14 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
         if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
             answer = requests.answer_beside(body, key, listed)
             messages = [*requests.with_system(listed, body), *answer]
-            yield Found(messages, requests.format_of(body, key, messages), requests.tools_of(body))
+            found = Found(messages, requests.format_of(body, key, messages), requests.tools_of(body))
+            yield found
+            yield from _on_the_way(body, key, [found], depth)
             return
         below = list(_answered(body, key, depth))
         if below:
             yield from below
+            yield from _on_the_way(body, key, below, depth)
             return
     asked: list[Any] = []
     for key in sorted(body, key=lambda key: key not in requests.ANSWERS):  # what was asked is before its answer
@@ -141,6 +146,18 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
                 yield found
             if key in requests.ANSWERS:
                 asked.append(found.messages)
+
+
+def _on_the_way(body: Mapping[str, Any], key: str, asked: list[Found], depth: int) -> Iterator[Found]:
+    """What a trace holds beside the input of a whole run: the requests in it, and the state that it left."""
+    if key != "input":
+        return
+    output = body.get("output")
+    is_state = isinstance(output, dict) and isinstance(output.get("messages"), list)
+    for held in (*(body.get(name) for name in OF_TRACES), output if is_state else None):
+        for found in _lists_in(held, depth):
+            if not any(found.messages == one.messages[-len(found.messages) :] for one in asked):
+                yield found
 
 
 def _compared(body: Mapping[str, Any], depth: int) -> Iterator[Found]:

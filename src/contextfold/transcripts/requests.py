@@ -164,7 +164,14 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     content = response.get("content")
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         return [content]
-    return next((found for key in HOLDING if (found := answer_in(response.get(key), depth - 1))), [])
+    found = next((found for key in HOLDING if (found := answer_in(response.get(key), depth - 1))), [])
+    return found or _answers_alone(response.get("messages"))
+
+
+def _answers_alone(messages: Any) -> list[Any]:
+    """Messages of an answer; none where others speak among them, as in the state of an agent."""
+    answers = [one for one in objects_in(messages) if one.get("role") == "assistant"]
+    return answers if answers == messages else []
 
 
 # ---- a stream that was recorded as it came ----
