@@ -148,6 +148,22 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
     assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": TALK, "tools": [{"name": "f"}]},
+        {"messages": TALK, "tools": json.dumps([{"name": "f"}])},
+        {"messages": TALK, "functions": [{"name": "f"}]},
+        {"messages": [{"role": "user", "content": [{"text": "go"}]}], "toolConfig": {"tools": [{"name": "f"}]}},
+        {"contents": [{"role": "user", "parts": [{"text": "go"}]}], "config": {"tools": [{"name": "f"}]}},
+    ],
+)
+def test_the_tools_of_a_request_are_read_wherever_it_has_them(row: dict[str, Any]) -> None:
+    """Those of Converse, old requests and data sets took no room in the window."""
+    assert one(row).tools == ({"name": "f"},)
+    assert one({**row, "tools": "none", "functions": None, "toolConfig": 1, "config": []}).tools == ()
+
+
 @pytest.mark.parametrize("given", [TALK[:1], {"messages": TALK[:1]}])
 def test_a_trace_is_the_requests_in_it_and_the_state_that_it_left_too(given: Any) -> None:
     """Beside the input of the whole run, as Langfuse and Opik have it, the rest of a trace was not looked at."""

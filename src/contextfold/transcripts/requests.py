@@ -56,8 +56,14 @@ def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
 
 
 def tools_of(body: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The tool declarations of a request; they take room in the window as the messages do."""
-    return tuple(objects_in(body.get("tools")))
+    """The tool declarations of a request; they take room in the window as the messages do.
+
+    They may be JSON in a text, as in data sets, or stand where Converse, Google's SDK and old requests have them.
+    """
+    inner = [held for key in ("toolConfig", "config") if isinstance(held := body.get(key), Mapping)]
+    given = [*(held.get("tools") for held in (body, *inner)), body.get("functions")]
+    read = (json_in(tools) if isinstance(tools, str) else tools for tools in given)
+    return next((tuple(found) for tools in read if (found := objects_in(tools))), ())
 
 
 def with_system(messages: list[Any], body: Mapping[str, Any]) -> list[Any]:
