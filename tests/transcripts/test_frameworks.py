@@ -415,6 +415,19 @@ def test_a_session_of_goose_is_read_with_its_calls_and_results() -> None:
     assert one(converse).format == "bedrock-converse"
 
 
+def test_what_gooses_own_compaction_wrote_is_no_word_of_the_users() -> None:
+    """Its summary stood among them, beside all that it is of, and the newest question twice."""
+    asked = {"role": "user", "content": [{"type": "text", "text": "How many?"}]}
+    summary = {"role": "user", "content": [{"type": "text", "text": "Two files."}]}
+    goes_on = {"role": "assistant", "content": [{"type": "text", "text": "The context was compacted."}]}
+    shown, unseen = {"userVisible": True, "agentVisible": False}, {"userVisible": False, "agentVisible": False}
+    of_agent = {"userVisible": False, "agentVisible": True}
+    before = [*({**row, "metadata": shown} for row in GOOSE), {**asked, "metadata": unseen}]
+    compacted = [*before, {**summary, "metadata": of_agent}, {**goes_on, "metadata": of_agent}, asked]
+    assert one(compacted).messages == one([*GOOSE, asked]).messages
+    assert len(one([*GOOSE, {**summary, "metadata": of_agent}]).messages) == len(GOOSE) + 1
+
+
 def test_a_file_that_a_tool_of_gooses_gave_is_its_result() -> None:
     """Its editor answers with the file as a resource of MCP: what the model had read was in no message."""
     file = {"type": "resource", "resource": {"uri": "file:///w/a", "mimeType": "text", "text": OUTPUT}}

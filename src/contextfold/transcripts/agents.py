@@ -74,11 +74,18 @@ def _blocks_of(row: Any) -> list[dict[str, Any]]:
 
 def of_goose(rows: list[Any]) -> list[Any]:
     said = [row for row in objects_in(rows) if _blocks_of(row)]
+    if any(_is_kept_from(row, "agentVisible") for row in said):  # goose's own compaction: what it replaced is there
+        said = [row for row in said if not _is_kept_from(row, "userVisible")]
     messages = [
         {"role": row["role"], "content": [one for block in _blocks_of(row) for one in _goose_block(block)]}
         for row in said
     ]
     return [message for message in messages if message["content"]]
+
+
+def _is_kept_from(row: dict[str, Any], reader: str) -> bool:
+    seen = row.get("metadata")
+    return isinstance(seen, dict) and seen.get(reader) is False
 
 
 def _goose_block(block: dict[str, Any]) -> list[dict[str, Any]]:
