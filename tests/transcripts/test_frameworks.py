@@ -276,6 +276,32 @@ INTERFACES: dict[str, Any] = {
             {"role": "assistant", "content": [{"type": "text", "text": "There are two."}]},
         ]
     },
+    "Mastra": [
+        {
+            "role": "user",
+            "threadId": "t",
+            "content": {"format": 2, "parts": [{"type": "text", "text": "List the files."}], "content": "x"},
+        },
+        {
+            "role": "assistant",
+            "threadId": "t",
+            "content": {
+                "format": 2,
+                "parts": [
+                    {"type": "step-start"},
+                    {"type": "reasoning", "reasoning": "Let me see."},
+                    {"type": "text", "text": "I look."},
+                    {
+                        "type": "tool-invocation",
+                        "toolInvocation": {"state": "result", "toolCallId": "c1", "toolName": "ls"}
+                        | {"args": {"path": "."}, "result": OUTPUT},
+                    },
+                    {"type": "step-start"},
+                    {"type": "text", "text": "There are two."},
+                ],
+            },
+        },
+    ],
     "opencode": {
         "info": {"id": "ses_1", "title": "t"},
         "messages": [

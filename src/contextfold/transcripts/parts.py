@@ -1,4 +1,5 @@
-"""Messages that are made of parts, as user interfaces keep them: Vercel's AI SDK (also its model messages), opencode.
+"""Messages that are made of parts, as user interfaces keep them: Vercel's AI SDK (also its model messages), Mastra,
+which has the parts within the content, and opencode.
 
 A part holds a call together with its result, and one message all steps of an answer. They are written as chat
 messages: each step with its calls, and the results behind it. What was only shown (sources, data, snapshots) is left
@@ -26,13 +27,13 @@ def are_made_of_parts(value: Any) -> bool:
     rows = objects_in(value)
     if not rows or len(rows) < len(value) or not all(_role(row) in ROLES for row in rows):
         return False
-    return any(_has_parts(row) for row in rows)
+    return any(_has_parts(_without_wrapping(row)) for row in rows)
 
 
 def as_messages(rows: list[dict[str, Any]]) -> list[Any]:
     """Such messages as chat messages."""
     messages: list[Any] = []
-    for row in rows:
+    for row in map(_without_wrapping, rows):
         info = row.get("info")
         if messages and isinstance(info, dict) and info.get("summary") is True:
             continue
@@ -42,6 +43,11 @@ def as_messages(rows: list[dict[str, Any]]) -> list[Any]:
         for step in _steps(row):
             messages += _said(_role(row), step)
     return messages
+
+
+def _without_wrapping(row: dict[str, Any]) -> dict[str, Any]:
+    held = row.get("content")
+    return {**held, "role": row.get("role")} if isinstance(held, dict) and held.get("format") == 2 else row
 
 
 def _role(row: dict[str, Any]) -> Any:
