@@ -141,6 +141,17 @@ def test_each_span_with_messages_is_a_conversation() -> None:
     assert [len(found.messages) for found in several(rows(*spans))] == [3, 6]
 
 
+def test_messages_that_a_limit_of_lengths_cut_off_are_told() -> None:
+    """Their span was left out without a word where others could be read, and their answer always."""
+    cut = {**TEXTS, "gen_ai.input.messages": TEXTS["gen_ai.input.messages"][:200]}
+    unanswered = {**TEXTS, "gen_ai.output.messages": TEXTS["gen_ai.output.messages"][:-5] + "..."}
+    found = several(rows(otlp(TEXTS), otlp(cut), otlp(unanswered)))
+    assert [one.messages for one in found] == [MESSAGES, MESSAGES[:-1]]
+    assert all("attributes of spans break off (2)" in said for one in found for said in one.left_out)
+    with pytest.raises(InputError, match=r"spans break off \(1\).*raise OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
+        several(otlp(cut))
+
+
 def test_calls_without_ids_and_what_is_no_text_are_read_too() -> None:
     image = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AAAA"}
     asked = [

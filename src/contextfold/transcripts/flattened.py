@@ -27,13 +27,16 @@ _DOTS, _DIGITS = 20, 9
 
 
 class SpanMessages(NamedTuple):
-    """What a span holds, as OpenTelemetry writes it. ``missing``: how many messages before its last are not in it."""
+    """What a span holds, as OpenTelemetry writes it. ``missing``: how many messages before its last are not in it.
+    ``broken``: attributes that break off.
+    """
 
     inputs: list[Any]
     outputs: list[Any] | None
     system: list[Any] | None
     tools: list[Any] | None
     missing: int = 0
+    broken: tuple[str, ...] = ()
 
 
 def is_ours(key: object) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from contextfold.errors import InputError
 from contextfold.formats.values import arguments_text, json_text
 from contextfold.transcripts import chat, flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
@@ -26,6 +27,7 @@ INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 SYSTEM, TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
 NAMES = (INPUT, OUTPUT, SYSTEM, TOOLS)
 LIMIT = "a limit of attributes drops the first ones: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT where spans are recorded"
+LENGTH = "a limit of their length does that: raise OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT where spans are recorded"
 DEPTH, LEVELS = 10, 50
 DIGITS = 25
 """More than any number has here; they are told as text, as JSON of programs in other languages loses large ones."""
@@ -44,9 +46,13 @@ def recognizes(document: TranscriptFile) -> bool:
 
 
 def read(document: TranscriptFile) -> list[Conversation]:
-    found = list(_requests(document.value, DEPTH))
+    asked = list(_requests(document.value, DEPTH))
+    said = _said_of(sum(len(one.broken) for one in asked))
+    found = [one for one in asked if INPUT not in one.broken]
+    if not found:
+        raise InputError(f"{document.name}: {said[0]}")
     return [
-        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one.tools), _missing(one.missing))
+        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one.tools), (*said, *_missing(one.missing)))
         for name, one in zip(document.names(len(found)), found, strict=True)
     ]
 
@@ -87,15 +93,22 @@ def _requests(value: Any, depth: int) -> Iterator[SpanMessages]:
 def _held(value: dict[str, Any]) -> SpanMessages | None:
     """What the attributes of a span or event hold; None where there are no messages."""
     attributes = value if INPUT in value else _named(value.get("attributes"))
-    if (asked := _list(attributes.get(INPUT))) is not None:
-        output, system, tools = (_list(attributes.get(name)) for name in (OUTPUT, SYSTEM, TOOLS))
-        return SpanMessages(asked, output, system, tools)
+    asked, output, system, tools = listed = [_list(attributes.get(name)) for name in NAMES]
+    broken = tuple(
+        name for name, one in zip(NAMES, listed, strict=True) if one is None and _begins_list(attributes.get(name))
+    )
+    if asked is not None or INPUT in broken:
+        return SpanMessages(asked or [], output, system, tools, broken=broken)
     in_row = {key: inner for key, inner in value.items() if flattened.is_ours(key)}
     return flattened.request_of(attributes) or flattened.request_of(in_row)
 
 
 def _missing(count: int) -> tuple[str, ...]:
     return (f"{count:,} messages of a span are not in it; {LIMIT}",) if count else ()
+
+
+def _said_of(broken: int) -> tuple[str, ...]:
+    return (f"attributes of spans break off ({broken:,}), and what is in them is left out; {LENGTH}",) if broken else ()
 
 
 def _named(attributes: Any, depth: int = LEVELS) -> Mapping[str, Any]:
@@ -121,9 +134,12 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _list(value: Any) -> list[Any] | None:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = json_in(value)
+    value = json_in(value) if _begins_list(value) else value
     return value if isinstance(value, list) else None
+
+
+def _begins_list(value: Any) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("[")
 
 
 # ---- messages ----
