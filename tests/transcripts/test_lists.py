@@ -369,6 +369,18 @@ def test_entries_that_stand_for_several_messages_are_these() -> None:
         assert one([TALK[0], {**TALK[1], "tool_responses": odd}]).messages[1]["tool_responses"] == odd
 
 
+@pytest.mark.parametrize(("own", "of"), [("condenseId", "condenseParent"), ("truncationId", "truncationParent")])
+def test_what_roo_codes_own_compaction_put_in_the_place_of_messages_is_left_out_where_they_are(
+    own: str, of: str
+) -> None:
+    """Its summary stood among the words of the user, beside all that it is of."""
+    summary = {"role": "user", "content": "It is done.", "isSummary": True, own: "s"}
+    told = [{**message, of: "s"} for message in TALK]
+    newest = {"role": "user", "content": "And now?"}
+    assert one([*told, summary, newest]).messages == [*told, newest]
+    assert one([{**summary, of: 3}, newest]).messages == [{**summary, of: 3}, newest]
+
+
 def test_rows_of_kimi_cli_about_its_context_are_left_out_and_its_prompt_is_the_system_prompt() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
     talk = [

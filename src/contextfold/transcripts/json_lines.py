@@ -5,8 +5,9 @@ that such files use, in that order, then under any other key, a few levels deep.
 
 Entries of a list that the recorder added and that no model was ever sent are left out: the ``exit`` entry of
 mini-swe-agent, the calls that a simulated user of tau2 made in its own environment, with their results, and Kimi CLI's
-rows about its context. Entries that stand for several are these: answers of Responses that mini-swe-agent keeps whole,
-and the results of parallel calls in one message of AG2's.
+rows about its context. So is what Roo Code's own compaction put in the place of messages that are in the file. Entries
+that stand for several are these: answers of Responses that mini-swe-agent keeps whole, and the results of parallel
+calls in one message of AG2's.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ PREFERENCES = (("chosen", "rejected"), ("preferred_output", "non_preferred_outpu
 ASKED = ("prompt", "input")
 OF_TRACES = ("observations", "spans")
 """Keys under which traces have what was asked on the way, beside the input and output of the whole run."""
+STAND_INS = (("condenseId", "condenseParent"), ("truncationId", "truncationParent"))
+"""Of Roo Code and Kilo Code: the id of a summary or mark, and under which key originals have it."""
 KIMI_PROMPT = "_system_prompt"
 KIMI_ROWS = ("_checkpoint", "_usage")
 DEPTH = 5
@@ -72,10 +75,21 @@ def read(document: TranscriptFile, format: str | None = None) -> list[Conversati
     left_out = _without_messages(document)
     conversations = []
     for name, entry in zip(document.names(len(found)), found, strict=True):
-        messages = [sent for message in entry.messages if _was_sent(message) for sent in _as_sent(message)]
+        originals = _without_stand_ins(entry.messages)
+        messages = [sent for message in originals if _was_sent(message) for sent in _as_sent(message)]
         known = format or entry.format or _detected(messages)
         conversations.append(Conversation(name, known, messages, KIND, entry.tools, (*left_out, *entry.missing)))
     return conversations
+
+
+def _without_stand_ins(entries: list[Any]) -> list[Any]:
+    """The entries without summaries and marks of Roo Code whose originals, which name them, are among the entries."""
+    replaced = {found for one in objects_in(entries) for _, of in STAND_INS if isinstance(found := one.get(of), str)}
+    return [one for one in entries if not (isinstance(one, dict) and _names(one) & replaced)]
+
+
+def _names(entry: dict[str, Any]) -> set[str]:
+    return {name for own, _ in STAND_INS if isinstance(name := entry.get(own), str)}
 
 
 def _detected(messages: list[Any]) -> str:
