@@ -62,6 +62,7 @@ USER = {"role": "user", "content": "go"}
         (b"data: hello\n", ["neither JSON nor JSON Lines"]),
         (b'data: {"id": "x", "choices": [{"delta": {"content": "hi"}}]}\n', ["neither JSON nor JSON Lines"]),
         (b"SQLite format 3\0\x10\xff", ["it is a database of SQLite", "export a conversation"]),
+        (b"PAR1\x15\x04\x80PAR1", ["Parquet", "contextfold batch"]),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_the_place_and_the_way_out(data: bytes, words: list[str]) -> None:
@@ -131,6 +132,18 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ({"chunkedPrompt": {"chunks": [{"text": "go", "role": "user"}]}}, ["AI Studio", "parts"]),
         ({"log": {"entries": [{"startedDateTime": "t", "request": {}, "response": {}}]}}, ["HAR", "postData"]),
         ([{"id": "m", "role": "user", "parts": [{"type": "text", "data": {"text": "go"}}]}], ["Crush", "data"]),
+        ({"id": "p", "sessionID": "s", "messageID": "m", "type": "text", "text": "go"}, ["opencode export"]),
+        ({"id": "m", "sessionID": "s", "role": "user", "time": {"created": 1}}, ["opencode export"]),
+        (rows({"kind": 0, "v": {"version": 3, "requests": []}}, {"kind": 1, "k": ["x"], "v": 1}), ["VS Code", "chatr"]),
+        (
+            {"name": "x", "messages": [{"versions": [{"role": "user", "content": []}], "currentlySelected": 0}]},
+            ["LM Studio", "version"],
+        ),
+        (
+            {"store": {"me": [{"role": "user", "blocks": [{"block_type": "text", "text": "go"}]}]}},
+            ["LlamaIndex", "role and content"],
+        ),
+        ({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "GET"}]}]}]}, ["OpenTelemetry", "CAPTURE_MESSAGE"]),
         (b"\n# aider chat started at 2031-01-01 10:00:00\n\n#### do it\n", ["Aider", "Markdown"]),
     ],
 )

@@ -121,6 +121,8 @@ def _decoded(data: bytes, name: str) -> str:
         raise InputError(
             f"{name}: it is a database of SQLite: export a conversation from it as JSON or JSON Lines first"
         )
+    if data.startswith(b"PAR1"):
+        raise InputError(f"{name}: it is a table of Parquet: contextfold batch reads those")
     encoding = next((name for mark, name in _MARKED if data.startswith(mark)), "utf-8-sig")
     try:
         return data.decode(encoding)

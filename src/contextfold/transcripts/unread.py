@@ -50,6 +50,12 @@ _KINDS = (
         "its messages are a tree: give those of one branch as a list with role and content",
     ),
     _Kind(
+        frozenset({"kind", "v"}),
+        "a chat session of VS Code",
+        _SHOWN,
+        lambda row: isinstance(row["v"], dict) and isinstance(row["v"].get("requests"), list),
+    ),
+    _Kind(
         frozenset({"requests", "sessionId"}),
         "a chat session of VS Code",
         _SHOWN,
@@ -66,6 +72,17 @@ _KINDS = (
         "a thread of Zed's agent",
         "its messages are under User and Agent: give them as a list with role and content",
         lambda row: not {"User", "Agent"}.isdisjoint(_entry(row["messages"])),
+    ),
+    _Kind(
+        frozenset({"versions", "currentlySelected"}),
+        "a conversation of LM Studio",
+        "give the selected version of each message as a list with role and content",
+    ),
+    _Kind(
+        frozenset({"role", "blocks"}),
+        "messages of LlamaIndex",
+        "give the text of the blocks of each as a list with role and content",
+        lambda row: "block_type" in _entry(row["blocks"]),
     ),
     _Kind(
         frozenset({"messageId", "sender", "text"}),
@@ -117,6 +134,16 @@ _KINDS = (
         lambda row: row.get("role", row.get("info")) is not None,
     ),
     _Kind(
+        frozenset({"id", "sessionID", "messageID", "type"}),
+        "a part of a message as opencode stores it",
+        "give what opencode export writes",
+    ),
+    _Kind(
+        frozenset({"id", "sessionID", "role", "time"}),
+        "a message as opencode stores it, without its parts",
+        "give what opencode export writes",
+    ),
+    _Kind(
         frozenset({"type", "sessionID", "part"}),
         "what opencode prints while it runs",
         "give what opencode export writes",
@@ -148,6 +175,11 @@ _KINDS = (
         "a trajectory in Harbor's format (ATIF)",
         "give its steps as a list of messages",
         lambda row: str(row["schema_version"]).startswith("ATIF"),
+    ),
+    _Kind(
+        frozenset({"resourceSpans"}),
+        "spans of OpenTelemetry without messages",
+        "have them recorded where models are asked (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)",
     ),
     _Kind(
         frozenset({"content", "type"}),
