@@ -414,6 +414,21 @@ def test_a_reader_who_leaves_early_ends_the_program_in_order(command: str, unbuf
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_what_cannot_be_said_on_standard_error_ends_no_work(tmp_path: Path) -> None:
+    """A closed, full or abandoned one ended the program before its output was written, and with exit code 1."""
+    (tmp_path / "talk.jsonl").write_text('{"messages": [{"role": "user", "content": "go"}]}\n{"note": 1}\n', "utf-8")
+    read, write = os.pipe()
+    os.close(read)
+    program = [sys.executable, "-m", "contextfold", "compact", "talk.jsonl", "--window", "1000", "--output"]
+    done = subprocess.run([*program, "view.json"], stderr=write, stdout=subprocess.PIPE, cwd=tmp_path, check=False)
+    os.close(write)
+    assert (done.returncode, (tmp_path / "view.json").exists()) == (0, True)
+    refused = [*program, "view.json", "--pick", "7"]
+    if Path("/dev/full").exists():
+        with open("/dev/full", "wb") as full:
+            assert subprocess.run(refused, stderr=full, cwd=tmp_path, check=False).returncode == 2
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("command", [["inspect"], ["inspect", "--report", "json"], ["compact", "--output", "-", "-q"]])
 def test_a_full_standard_output_is_told_in_one_line(command: list[str], small: Path) -> None:

@@ -66,7 +66,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
-    sys.stdout = files.guarded(sys.stdout)  # None where it is closed
+    sys.stdout, sys.stderr = files.guarded(sys.stdout), files.guarded(sys.stderr, notes=True)  # None where closed
     try:
         code = app(standalone_mode=False)
         if sys.stdout is not None:

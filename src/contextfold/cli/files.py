@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -152,14 +153,25 @@ class _Output(io.FileIO):
             raise InputError(f"standard output cannot be written: {_reason(error)}") from error
 
 
-def guarded(stdout: TextIO | None) -> TextIO | None:
-    """Standard output that ends the program in order where it cannot be written. What is no file is left as it is."""
-    if not isinstance(stdout, io.TextIOWrapper):
-        return stdout
-    if type(getattr(stdout.buffer, "raw", stdout.buffer)) is not io.FileIO:  # a console of Windows
-        return stdout
-    file = io.BufferedWriter(_Output(stdout.fileno(), "wb", closefd=False))
-    return io.TextIOWrapper(file, stdout.encoding, stdout.errors, line_buffering=stdout.line_buffering)
+class _Notes(io.FileIO):
+    """Standard error, whose words stand beside the work: where they cannot be written, it goes on without them."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            return super().write(data)
+        return len(data)
+
+
+def guarded(stream: TextIO | None, *, notes: bool = False) -> TextIO | None:
+    """Standard output that ends the program in order where it cannot be written; ``notes``: standard error, which
+    never ends it. What is no file is left as it is.
+    """
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    if type(getattr(stream.buffer, "raw", stream.buffer)) is not io.FileIO:  # a console of Windows
+        return stream
+    file = io.BufferedWriter((_Notes if notes else _Output)(stream.fileno(), "wb", closefd=False))
+    return io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
 
 
 def _reason(error: OSError) -> str:
