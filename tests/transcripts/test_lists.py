@@ -149,6 +149,25 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (lambda text: {"request": {"method": "POST", "body": text}}, lambda text: {"response": {"body": text}}),
+        (lambda text: {"request": text}, lambda text: {"response": text}),
+        (lambda text: {"request_body": text}, lambda text: {"response_body": text}),
+        (lambda text: {"requestBody": text}, lambda text: {"responseBody": text}),
+        (lambda text: {"full_request": text}, lambda text: {"full_response": text}),
+    ],
+)
+def test_bodies_of_requests_that_a_log_holds_as_texts_are_read(asked: Any, answer: Any) -> None:
+    """Logs of proxies and rows of tables hold the body as it was sent: they were refused."""
+    request, response = json.dumps({"messages": TALK[:1]}), json.dumps({"choices": [{"message": TALK[1]}]})
+    assert one(rows({**asked(request), **answer(response)})).messages == TALK
+    assert one({**asked(request), **answer("")}).messages == TALK[:1]
+    with pytest.raises(InputError):
+        one({**asked('{"name": "x"}'), **answer(response)})
+
+
+@pytest.mark.parametrize(
     "row",
     [
         {"messages": TALK, "tools": [{"name": "f"}]},

@@ -37,8 +37,9 @@ KNOWN_KEYS = (
     "input",
     "contents",
 )
-TEXTS = ("messages", "history", "trajectory", "input", "conversation", "conversations")
-"""Keys under which data sets and exports of tables have messages as JSON in a text."""
+BODIES = ("body", "request", "request_body", "requestBody", "full_request")
+TEXTS = ("messages", "history", "trajectory", "input", "conversation", "conversations", *BODIES)
+"""Keys under which data sets, exports of tables and logs of requests have messages as JSON in a text."""
 PREFERENCES = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
 """Keys under which data sets for preferences have two answers to what was asked: TRL's, and OpenAI's."""
 ASKED = ("prompt", "input")

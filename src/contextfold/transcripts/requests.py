@@ -147,8 +147,8 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
     """
     if not depth:
         return []
-    if isinstance(response, str) and _is_event_stream(response):
-        response = sent_events(response)
+    if isinstance(response, str):
+        response = sent_events(response) if _is_event_stream(response) else json_in(response)
     if isinstance(response, list):
         if _is_stream(response):
             return _of_stream(response)
