@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contextfold.errors import InputError
+from contextfold.transcripts import requests
 from transcripts.files import one, rows, several
 
 TALK = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
@@ -175,12 +176,18 @@ def test_bodies_of_requests_that_a_log_holds_as_texts_are_read(asked: Any, answe
         {"messages": TALK, "functions": [{"name": "f"}]},
         {"messages": [{"role": "user", "content": [{"text": "go"}]}], "toolConfig": {"tools": [{"name": "f"}]}},
         {"contents": [{"role": "user", "parts": [{"text": "go"}]}], "config": {"tools": [{"name": "f"}]}},
+        *(
+            {"messages": TALK, key: {"tools": [{"name": "f"}]}}
+            for key in ("kwargs", "model_parameters", "modelParameters", "optional_params", "invocation_params")
+        ),
+        {"inputs": {"messages": TALK}, "extra": {"invocation_params": {"tools": [{"name": "f"}]}}},
     ],
 )
 def test_the_tools_of_a_request_are_read_wherever_it_has_them(row: dict[str, Any]) -> None:
-    """Those of Converse, old requests and data sets took no room in the window."""
+    """Those of Converse, old requests, data sets and traces took no room in the window."""
     assert one(row).tools == ({"name": "f"},)
-    assert one({**row, "tools": "none", "functions": None, "toolConfig": 1, "config": []}).tools == ()
+    nothing = dict.fromkeys((*requests.HOLDING_TOOLS, "extra", "tools", "functions"), "none")
+    assert one({**row, **nothing}).tools == ()
 
 
 @pytest.mark.parametrize("given", [TALK[:1], {"messages": TALK[:1]}])

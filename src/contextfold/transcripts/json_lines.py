@@ -211,7 +211,9 @@ def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:
     is_request = len(below) == 1 and (key == "request" or key in requests.ANSWERS)
     for found in below:
         answer = requests.answer_beside(body, key, found.messages) if is_request else []
-        yield replace(found, messages=[*found.messages, *answer])
+        extra = body.get("extra") if is_request else None  # LangSmith's
+        tools = found.tools or (requests.tools_of(extra) if isinstance(extra, dict) else ())
+        yield replace(found, messages=[*found.messages, *answer], tools=tools)
 
 
 def _are_pieces(value: Any) -> bool:

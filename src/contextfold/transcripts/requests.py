@@ -26,6 +26,18 @@ ANSWERS = {
     "prompt": ("completion", "sampled"),
 }
 """Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, OpenAI's evals, Vertex, Bedrock."""
+HOLDING_TOOLS = (
+    "toolConfig",
+    "config",
+    "kwargs",
+    "model_parameters",
+    "modelParameters",
+    "optional_params",
+    "invocation_params",
+)
+"""Keys beside the messages under which tools may stand: Bedrock's, Google's, and those of OpenHands, LiteLLM, Langfuse
+and LangSmith.
+"""
 HOLDING = ("body", "body_raw", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
 BODY = frozenset(("error", "choices", "candidates", "object", "usage"))
@@ -58,9 +70,9 @@ def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
 def tools_of(body: Mapping[str, Any]) -> tuple[Any, ...]:
     """The tool declarations of a request; they take room in the window as the messages do.
 
-    They may be JSON in a text, as in data sets, or stand where Converse, Google's SDK and old requests have them.
+    They may be JSON in a text, as in data sets, or stand where Converse, Google's SDK, old requests and logs have them.
     """
-    inner = [held for key in ("toolConfig", "config") if isinstance(held := body.get(key), Mapping)]
+    inner = [held for key in HOLDING_TOOLS if isinstance(held := body.get(key), Mapping)]
     given = [*(held.get("tools") for held in (body, *inner)), body.get("functions")]
     read = (json_in(tools) if isinstance(tools, str) else tools for tools in given)
     return next((tuple(found) for tools in read if (found := objects_in(tools))), ())
