@@ -160,6 +160,22 @@ _KINDS = (
         lambda row: row["type"] == "init",
     ),
     _Kind(
+        frozenset({"display", "project"}),
+        "Claude Code's log of prompts",
+        "give the session's file, a .jsonl in the folder projects beside it",
+    ),
+    _Kind(
+        frozenset({"type", "session_id", "result"}),
+        "what claude -p --output-format json prints",
+        "it holds the last answer alone: give the session's file, or what stream-json prints",
+        lambda row: row["type"] == "result",
+    ),
+    _Kind(
+        frozenset({"session_id", "ts", "text"}),
+        "the log of prompts of Codex",
+        "give the session's file, a rollout-*.jsonl in the folder sessions beside it",
+    ),
+    _Kind(
         frozenset({"sessionId", "messageId", "message"}),
         "Gemini CLI's log of prompts",
         "give the session's file, a session-*.json in the folder chats beside it",
