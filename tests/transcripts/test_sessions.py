@@ -454,6 +454,14 @@ def test_gemini_sessions_become_chat_messages_with_results_behind_their_calls() 
     assert one(rows({"sessionId": "s", "projectHash": "h"}, *entries)).messages == found.messages
 
 
+def test_a_gemini_session_that_was_not_answered_yet_is_what_was_asked() -> None:
+    """It was refused as no session: its first request had failed, or was under way."""
+    head = {"sessionId": "s", "projectHash": "h", "startTime": "t"}
+    asked = {"id": "1", "type": "user", "content": [{"text": "go"}]}
+    for data in ({**head, "messages": [asked, {"type": "error", "content": "no quota"}]}, rows(head, asked)):
+        assert (one(data).kind, one(data).messages) == ("gemini-cli", [{"role": "user", "content": "go"}])
+
+
 def said(id: str, kind: str, content: Any, **entry: Any) -> dict[str, Any]:
     return {"id": id, "type": kind, "content": content, **entry}
 

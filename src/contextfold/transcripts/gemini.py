@@ -26,7 +26,9 @@ ROLES = {"user": "user", "gemini": "assistant"}
 
 def recognizes(document: TranscriptFile) -> bool:
     head = document.objects[0] if document.objects else {}
-    return "sessionId" in head and any(entry.get("type") == "gemini" for entry in _entries(document))
+    # Before an answer came, the rows look like those of others.
+    kinds = tuple(ROLES) if "projectHash" in head else ("gemini",)
+    return "sessionId" in head and any(entry.get("type") in kinds for entry in _entries(document))
 
 
 def read(document: TranscriptFile) -> list[Conversation]:
