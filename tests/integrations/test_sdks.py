@@ -710,6 +710,40 @@ def test_what_is_not_given_does_not_count_and_iterators_are_read_once(server: Pr
         assert send.result.floor["tools"] > 60
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("shape", ["chat", "responses", "messages"])
+def test_tools_of_an_iterator_are_counted_and_stand_in_each_request_that_is_sent(
+    server: ProviderServer, shape: str, color: str
+) -> None:
+    """The SDKs take any iterable: what had counted them left none to send, and the model had no tools."""
+    inner = {"name": "run", "description": "Runs it. " * 30}
+    tool = {
+        "chat": {"type": "function", "function": {**inner, "parameters": {"type": "object"}}},
+        "responses": {"type": "function", **inner, "parameters": {"type": "object"}, "strict": False},
+        "messages": {**inner, "input_schema": {"type": "object"}},
+    }[shape]
+    given = arguments(shape, conversation(100), stream=False) | {"tools": iter([tool])}
+    if shape == "messages":
+        given["system"] = iter([{"type": "text", "text": "Be brief."}])
+    client = client_of(server, shape, is_async=color == "async")
+    send = wrapped(client, shape, Compactor())
+
+    async def ask() -> None:
+        async with client:
+            await send(**given)
+
+    if color == "async":
+        asyncio.run(ask())
+    else:
+        with client:
+            send(**given)
+    refused, answered = server.requests
+    assert (refused.status, answered.status) == (400, 200)
+    assert refused.body["tools"] == answered.body["tools"] == [tool]
+    assert refused.body.get("system") == answered.body.get("system")
+    assert send.result.floor["tools"] > 60
+
+
 @pytest.mark.parametrize("shape", ["chat", "messages"])
 def test_prompt_and_answer_that_do_not_fit_together_get_a_shorter_answer(shape: str) -> None:
     wire = conversation(30)

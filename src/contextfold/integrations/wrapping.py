@@ -8,7 +8,7 @@ are never imported.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -103,6 +103,7 @@ class WithCompaction(Generic[Method]):
 
     def send(self, arguments: Mapping[str, Any]) -> Any:
         """The method's answer; its stream, opened."""
+        arguments = _readable_again(arguments)
         dialect = self._dialect(arguments)
         if _is_elsewhere(dialect, arguments):
             return self._opened(self._method(**arguments), None)
@@ -124,6 +125,7 @@ class WithCompaction(Generic[Method]):
 
     async def asend(self, arguments: Mapping[str, Any]) -> Any:
         """``send`` for an async method."""
+        arguments = _readable_again(arguments)
         dialect = self._dialect(arguments)
         if _is_elsewhere(dialect, arguments):
             return await self._aopened(self._method(**arguments), None)
@@ -190,7 +192,7 @@ class _Call:
         self.original = arguments.get(dialect.messages)
         with reading(dialect.messages):
             if not isinstance(self.original, str | Sequence):
-                self.original = list(self.original or ())  # an iterator can be read only once
+                self.original = list(self.original or ())
             self.wire = owner.conversation(self.original)
         self.started_from = owner.compaction
         self.result: CompactionResult | None = None
@@ -272,6 +274,17 @@ class _Call:
         self.result = result
         self.told = result.calibration != (self.owner.calibration or Calibration())
         self.owner.commit(self.started_from, result)
+
+
+def _readable_again(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, with a list in place of each iterator: the SDKs take one, and what was counted here, or sent in a
+    request that was refused, would be missing in the next.
+    """
+    read: dict[str, Any] = {}
+    for name, value in arguments.items():
+        with reading(name):
+            read[name] = list(value) if isinstance(value, Iterator) else value
+    return read
 
 
 def _given(view: list[Any], max_tokens: int | None) -> list[Any]:
