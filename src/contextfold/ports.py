@@ -22,6 +22,7 @@ import math
 import os
 import queue
 import random
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -357,6 +358,16 @@ def is_awaitable(value: Any) -> bool:
     is_stepped = hasattr(kind, "__next__") and not issubclass(kind, Coroutine)
     is_stream = is_stepped or not hasattr(kind, "__await__")
     return inspect.isawaitable(value) and (not is_stream or inspect.isgenerator(value))
+
+
+def mark_async(target: Callable[..., Any]) -> None:
+    """Say of an object that calling it gives a coroutine: ``asyncio`` and ``inspect`` ask for the mark."""
+    if sys.version_info >= (3, 12):
+        inspect.markcoroutinefunction(target)
+    else:
+        import asyncio
+
+        target._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)  # type: ignore[attr-defined]
 
 
 async def hand_over(ports: Ports, taker: Callable[[Any], object], value: Any) -> None:

@@ -7,6 +7,7 @@ import functools
 import inspect
 import itertools
 import json
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -708,6 +709,59 @@ def test_what_is_not_given_does_not_count_and_iterators_are_read_once(server: Pr
         send(model=MODEL, messages=[{"role": "user", "content": "Hi"}], system=system, tools=[tool], max_tokens=9)
         assert send.result.floor["system prompt"] > 60
         assert send.result.floor["tools"] > 60
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chat.completions.create",
+        "chat.completions.stream",
+        "responses.create",
+        "partial",
+        "with_raw_response",
+        "messages.create",
+        "messages.parse",
+        "completion",
+        "acompletion",
+        "converse",
+    ],
+)
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_who_asks_a_wrapped_method_what_it_is_is_told_what_the_method_is(name: str, color: str) -> None:
+    """Retries of tenacity and backoff took it for a function that blocks, awaited nothing, and tried nothing again."""
+    face: Any = over_openai
+    if name in ("completion", "acompletion"):
+        face, method = over_litellm, getattr(pytest.importorskip("litellm"), name)
+    elif name == "converse":
+        face = import_module("contextfold.integrations.bedrock")
+        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
+        method = pytest.importorskip("boto3").client("bedrock-runtime", **keys).converse
+    elif name.startswith("messages"):
+        face = over_anthropic
+        client: Any = anthropic.AsyncAnthropic if color == "async" else anthropic.Anthropic
+        method = held_at(client(api_key="any"), name)
+    else:
+        client = openai.AsyncOpenAI if color == "async" else openai.OpenAI
+        path = {"partial": "responses.create", "with_raw_response": "responses.with_raw_response.create"}.get(
+            name, name
+        )
+        method = held_at(client(api_key="any"), path)
+        method = functools.partial(method, model=MODEL) if name == "partial" else method
+    send = face.with_compaction(method, Compactor())
+    assert inspect.signature(send) == inspect.signature(method)
+    assert getattr(send, "__name__", None) == getattr(method, "__name__", None)
+    assert inspect.iscoroutinefunction(inspect.unwrap(send)) is inspect.iscoroutinefunction(inspect.unwrap(method))
+    is_awaited = inspect.iscoroutinefunction(method)
+    marked = inspect.iscoroutinefunction if sys.version_info >= (3, 12) else asyncio.iscoroutinefunction
+    assert marked(send) is is_awaited
+    assert inspect.iscoroutinefunction(send.__call__) is is_awaited
+
+
+def held_at(client: Any, path: str) -> Any:
+    try:
+        return functools.reduce(getattr, path.split("."), client)
+    except AttributeError:
+        pytest.skip("the oldest release of the SDK has no such method")
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

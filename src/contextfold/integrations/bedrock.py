@@ -75,6 +75,7 @@ class _Conversation(WithCompaction[Method]):
             previous=previous,
             calibration=calibration,
         )
+        self.looks_like(method)
 
     def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         if args:

@@ -83,6 +83,7 @@ class _Conversation(WithCompaction[Method]):
             calibration=calibration,
             adjust=_as_written,
         )
+        self.looks_like(method)
 
     def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         free = [name for name in BY_PLACE if name not in self._given]

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, update_wrapper
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -22,7 +22,7 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, held, shown
 from contextfold.integrations.given import checked_compactor, reading
 from contextfold.integrations.streams import ahanded, aleave, handed, leave
-from contextfold.ports import is_awaitable
+from contextfold.ports import is_awaitable, mark_async
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window
@@ -68,6 +68,7 @@ class WithCompaction(Generic[Method]):
     ) -> None:
         self.compaction = previous
         self.adjust = adjust
+        wrapped = method
         # What a partial gives is of the request like all else: a summary may leave it out, and a model has its window.
         method, self._given = unbound(method)
         self.calibration = calibration
@@ -82,14 +83,32 @@ class WithCompaction(Generic[Method]):
             )
         self._makes_managers = makes_managers(method)
         self._is_raw = is_raw(method)
+        self.looks_like(wrapped)
+
+    def looks_like(self, method: Callable[..., Any]) -> None:
+        """Take a method's name, signature and color for those who ask: what retries or traces a call asks first
+        whether to await it.
+        """
+        update_wrapper(self, method, updated=())
+        if inspect.iscoroutinefunction(method):
+            mark_async(self)
 
     if TYPE_CHECKING:
         __call__: Method
         """To a type checker it is the method with all its overloads: what ``stream=True`` answers is another type."""
     else:
 
-        def __call__(self, *args, **arguments):
-            return self.called(args, arguments)
+        @property
+        def __call__(self):
+            # `async def` where the method is: some ask for that instead of the mark.
+            is_awaited = inspect.iscoroutinefunction(self._method) and not self._makes_managers
+            return self._acall if is_awaited else self._call
+
+    def _call(self, *args: Any, **arguments: Any) -> Any:
+        return self.called(args, arguments)
+
+    async def _acall(self, *args: Any, **arguments: Any) -> Any:
+        return await self.called(args, arguments)
 
     def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         if args:
