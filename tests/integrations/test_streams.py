@@ -70,12 +70,48 @@ def test_an_error_after_content_is_left_to_the_caller() -> None:
         ({"type": "content_block_delta"}, True),
         ({"type": "response.created"}, False),
         ({"type": "response.output_text.delta", "delta": "Hi"}, True),
+        ({"type": "response.output_item.added", "item": {"type": "message"}}, False),
+        ({"type": "response.content_part.added", "part": {"type": "output_text"}}, False),
     ],
 )
 def test_what_counts_as_content(event: dict[str, Any], is_content: bool) -> None:
     progress = StreamProgress()
     progress.see(event)
     assert progress.has_content is is_content
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "response.output_item.added", "item": {"type": "reasoning"}},
+        {"type": "response.output_item.added", "item": {"type": "image_generation_call"}},
+        {"type": "response.web_search_call.searching"},
+        {"type": "response.image_generation_call.partial_image", "partial_image_b64": "aGk="},
+        {"type": "content_block_start", "content_block": {"type": "thinking", "thinking": ""}},
+        {"type": "content_block_start", "content_block": {"type": "web_search_tool_result"}},
+    ],
+)
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_what_a_model_does_before_its_first_word_is_told_while_it_does_it(event: dict[str, Any], color: str) -> None:
+    """Searches, pictures and thinking of minutes came all at once, with the first piece of text."""
+    read: list[str] = []
+
+    class Stream:
+        def __init__(self) -> None:
+            self.events = iter([{"type": "response.created"}, event, {"type": "response.output_text.delta"}])
+
+        def __next__(self) -> Any:
+            read.append("event")
+            return next(self.events)
+
+        async def __anext__(self) -> Any:
+            return next(self)
+
+        def close(self) -> None: ...
+
+    stream = opened(Stream()) if color == "sync" else asyncio.run(aopened(Stream()))
+    assert len(read) == 2
+    assert list(stream._ahead)[-1] == event
 
 
 def test_a_stream_without_any_content_is_handed_out_whole_and_keeps_its_usage() -> None:

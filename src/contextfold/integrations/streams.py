@@ -75,8 +75,16 @@ def _refusal(event: Any) -> dict[str, Any] | None:
     return body if classify(body) is not None else None
 
 
-_WITHOUT_CONTENT = ("message_", "content_block_", "response.", "ping", "error", "chunk")
+_WITHOUT_CONTENT = (
+    *("message_", "content_block_", "ping", "error", "chunk", "response.content_part.added"),
+    *("response.created", "response.queued", "response.in_progress", "response.failed"),
+)
 """How the events of the SDKs are called that may come before any content."""
+
+_OPENS = ("content_block_start", "response.output_item.added")
+"""What begins a part of an answer. Where it is text, some proxies say so before they ask; a search, an image or
+thinking may take minutes from there to the first piece of text, if there is one, and its caller waits to be told.
+"""
 
 
 _CONVERSE_WITHOUT_CONTENT = {"messageStart", "contentBlockStart", "contentBlockStop", "messageStop", "metadata"}
@@ -87,6 +95,8 @@ def _has_content(event: Any) -> bool:
     if isinstance(event, Mapping) and event and event.keys() <= _CONVERSE_WITHOUT_CONTENT:
         return False
     kind = str(get(event, "type") or "")
+    if kind in _OPENS:
+        return get(get(event, "content_block") or get(event, "item"), "type") not in (None, "text", "message")
     if kind:
         return kind == "content_block_delta" or kind.endswith(".delta") or not kind.startswith(_WITHOUT_CONTENT)
     choices = get(event, "choices")
