@@ -16,7 +16,7 @@ read contents that are no contents yet, such as a bare text.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -136,7 +136,7 @@ def _arguments(model: str, contents: Any, config: Any, *, stream: bool) -> dict[
     given: dict[str, Any] = {"stream": True} if stream else {}
     return {
         "model": model,
-        "contents": contents if isinstance(contents, str | list | tuple) else [contents],
+        "contents": contents if isinstance(contents, str | list | tuple | Iterator) else [contents],
         "config": config,
         "system_instruction": system_text(shapes.get(config, "system_instruction")),
         "tools": declared(shapes.get(config, "tools")),
@@ -207,7 +207,7 @@ class _Conversation(WithCompaction[Any]):
         from google.genai import _transformers
 
         with reading("contents"):
-            return list(_transformers.t_contents(messages))
+            return list(_transformers.t_contents(messages if given is None else given))
 
     def _now(self, *, stream: bool) -> Callable[..., Any]:
         def ask(*, model: str, contents: Any, config: Any = None) -> Any:

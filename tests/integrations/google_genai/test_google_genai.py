@@ -115,6 +115,16 @@ def test_contents_that_are_a_text_or_parts_are_taken_too(server: ProviderServer,
         assert server.requests[-1].raw == server.requests[-2].raw
 
 
+@pytest.mark.parametrize("make", [tuple, iter])
+def test_contents_in_a_tuple_or_an_iterator_are_taken_as_the_sdk_takes_them(
+    server: ProviderServer, client: Any, make: Any
+) -> None:
+    for asked in (with_compaction(client, Compactor(window=WINDOW)), client):
+        contents = make(["hello", types.Part(text="there")])
+        assert asked.models.generate_content(model=MODEL, contents=contents).text
+    assert server.requests[-1].raw == server.requests[-2].raw
+
+
 def test_a_method_and_a_chat_can_be_wrapped_by_themselves(server: ProviderServer, client: Any) -> None:
     ask = with_compaction(client.models.generate_content, Compactor(window=WINDOW))
     ask(model=MODEL, contents=history(60))
