@@ -18,7 +18,7 @@ from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
-from contextfold.integrations.given import reading
+from contextfold.integrations.given import filled, reading
 from contextfold.integrations.streams import OpenedStream
 from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks, unbound
 from contextfold.record.compaction import Compaction
@@ -111,6 +111,13 @@ class _Stream:
     def __init__(self, response: Mapping[str, Any]) -> None:
         self.response = response
         self._events: Iterator[Any] = iter(response["stream"])
+
+    @property  # type: ignore[misc]  # what isinstance asks: tracers tell a stream by botocore's class
+    def __class__(self) -> Any:
+        return type(self.response["stream"])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(filled(self, "response", name)["stream"], name)
 
     def __iter__(self) -> Iterator[Any]:
         return self

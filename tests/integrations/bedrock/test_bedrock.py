@@ -157,6 +157,19 @@ def test_a_stream_gives_what_botos_gives_and_can_be_closed() -> None:
         send(**given)["stream"].close()
 
 
+def test_a_stream_is_botos_for_everyone_who_asks() -> None:
+    """Who traces streams tells one by botocore's class."""
+    event_stream = pytest.importorskip("botocore.eventstream").EventStream
+    with provider() as server:
+        send = with_compaction(client_of(server).converse_stream, Compactor(window=WINDOW))
+        stream = send(modelId=MODEL, messages=conversation(2), toolConfig=TOOLS)["stream"]
+        assert isinstance(stream, event_stream)
+        assert callable(stream.get_initial_response)
+        with pytest.raises(AttributeError):
+            _ = stream.no_such_name
+        stream.close()
+
+
 def test_other_errors_and_errors_after_the_first_content_are_the_callers() -> None:
     given = {"modelId": MODEL, "messages": conversation(2), "toolConfig": TOOLS}
     with provider() as server:
