@@ -230,6 +230,34 @@ def test_agents_whose_instructions_name_two_people_share_no_summary(tmp_path: Pa
     assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
 
 
+def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path) -> None:
+    """Two runs of one job that name no one, with numbered calls: what a placeholder stands for in one of them is not
+    what the summary of the other tells."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "Anna's" in request.text else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any], *, shown: int) -> bytes:
+        said = [
+            {**message, "content": f"{name}'s row {n}: {message['content']}"} if message["role"] == "tool" else message
+            for n, message in enumerate(messages)
+        ]
+        for message in [one for one in said if one["role"] == "tool"][:-shown]:
+            message["content"] = "[cleared]"
+        return compact(body_of("openai-chat", said))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            history = list(turns("openai-chat", 50))
+            for messages in history[:-1]:
+                assert post(gateway.url, PATHS["openai-chat"], of("Anna", messages, shown=100)).status == 200
+            assert post(gateway.url, PATHS["openai-chat"], of("Bert", history[-1], shown=8)).status == 200
+        sent = [request.text for request in provider.requests if not is_own(request)]
+    assert any("as Anna told it" in text for text in sent)
+    assert "as Anna told it" not in sent[-1]
+
+
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
     """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
     asked, may_answer, answer = summary_when_told()

@@ -31,7 +31,22 @@ def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
         return False
     if not all(_has_results(now(n), said(before(n))) for n in written):
         return False
-    return not written or any(has_own_id(before(n)) for n in range(count - 1, written[-1], -1))
+    if written:
+        return any(has_own_id(before(n)) for n in range(count - 1, written[-1], -1))
+    return is_same_behind(before, now, count, changed)
+
+
+def is_same_behind(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
+    """Whether the first ``count`` messages go on as before behind what was cleared in the ``changed`` ones. What a
+    placeholder stands for, another one's conversation has as well: an id of its own tells them apart, or else what
+    tools have answered since.
+    """
+    cleared = [n for n in changed if said(now(n)).all != said(before(n)).all]
+    behind = range(cleared[-1] + 1 if cleared else count, count)
+    if not cleared or any(has_own_id(before(n)) for n in behind):
+        return True
+    answered = [(now(n), said(before(n))) for n in behind if before(n).tool_results]
+    return all(_has_results(*one) for one in answered) and any(said(new).all == old.all for new, old in answered)
 
 
 def says_again(new: Message, old: Saying) -> bool:

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.fingerprint import said
-from contextfold.conversation.recognized import goes_on, says_again
+from contextfold.conversation.recognized import goes_on, is_same_behind, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
@@ -149,9 +149,11 @@ class State:
             return False
         changed = [n for n in places if not same_value(old[n], new[n])]
         decode = formats.get(self.format).decode
+        before, now = (lambda n: decode(old[n])), (lambda n: decode(new[n]))
         if altered:
-            return all(says_again(decode(new[n]), said(decode(old[n]))) for n in changed)
-        return goes_on(lambda n: decode(old[n]), lambda n: decode(new[n]), len(old), changed)
+            again = all(says_again(now(n), said(before(n))) for n in changed)
+            return again and is_same_behind(before, now, len(old), changed)
+        return goes_on(before, now, len(old), changed)
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.
