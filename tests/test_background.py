@@ -496,7 +496,15 @@ def clears_results(messages: list[Message]) -> None:
         message["content"] = "[Old tool result content cleared]"
 
 
-@pytest.mark.parametrize("habit", [says_the_time, clears_results], ids=lambda habit: habit.__name__)
+def leaves_arguments_out(messages: list[Message]) -> None:
+    for message in [one for one in messages if "tool_calls" in one][:-30]:
+        message["tool_calls"][0]["function"]["arguments"] = "{}"
+
+
+HABITS = [says_the_time, clears_results, leaves_arguments_out]
+
+
+@pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.__name__)
 def test_a_first_summary_is_paid_for_once_whatever_the_client_says_otherwise(
     habit: Callable[[list[Message]], None],
 ) -> None:

@@ -119,12 +119,39 @@ def shown_in_part(turn: int, wire: Wire) -> None:
         message["content"] = f"[Trimmed: 900 characters, the first 20 follow]\n{message['content'][:20]}"
 
 
+def cut_in_the_middle(turn: int, wire: Wire) -> None:
+    for message in [one for one in wire if one["role"] == "tool"][:-24]:
+        told = message["content"]
+        message["content"] = f"{told[:40]}\n...(900 characters truncated)...\n{told[-40:]}"
+
+
+def said_again_later(turn: int, wire: Wire) -> None:
+    for message in [one for one in wire if one["role"] == "tool"][:-24]:
+        message["content"] = "[see newer read below]"
+
+
+def arguments_left_out(turn: int, wire: Wire) -> None:
+    for n, call in enumerate(calls(wire)[:-24]):
+        call["arguments"] = "{}" if n % 2 else '{"path": "/srv/app...(argument truncated)"}'
+
+
+def images(turn: int, wire: Wire) -> None:
+    shown = [message for message in wire if message["role"] == "tool"][::6]
+    for n, message in enumerate(shown):
+        image = of_image("red") if n >= len(shown) - 3 else {"type": "text", "text": "[Image removed to save context]"}
+        message["content"] = [{"type": "text", "text": message["content"]}, *([image] if n % 2 else [])]
+
+
 @pytest.mark.parametrize(
     "habit",
     [
         task,
         cleared,
         shown_in_part,
+        cut_in_the_middle,
+        said_again_later,
+        arguments_left_out,
+        images,
         instruction_in_the_middle,
         reminder,
         messages_behind,
@@ -170,7 +197,15 @@ def of_image(color: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"https://images.test/{color}.png"}}
 
 
-SAID_ANEW = ["It never ran.", "[redacted]", "[removed]", "", "The table was truncated.\n" + "Rows follow.\n" * 200]
+SAID_ANEW = [
+    "It never ran.",
+    "[redacted]",
+    "[removed]",
+    "",
+    "The table was truncated.\n" + "Rows follow.\n" * 200,
+    "Error: duplicate key, see the newest row.",
+    "Nothing was found.\n[... 900 lines truncated ...]",
+]
 
 
 @pytest.mark.parametrize("what", ["text", "name", "arguments", "result", "image", "role", *SAID_ANEW])

@@ -135,8 +135,8 @@ class KnownConversation:
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
         told = [n for n in range(known) if self.history.messages[n].role == "assistant"] or range(known)
-        # One message first: most conversations are told apart by it, and the digests of all take a while.
-        if any(self.history.fingerprint_at(n) != history.fingerprint_at(n) for n in (told[:1], told)):
+        # In order: most conversations are told apart by the first one, and the digests of all take a while.
+        if not self.history.is_repeated_in(history, told):
             return False
         # Without a record, agents that did the same for two people may differ in nothing but the task; and what is
         # prepared may tell that, for the agent's own model reads all of the view.

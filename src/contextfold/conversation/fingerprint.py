@@ -6,6 +6,7 @@ What belongs here: hashing what a message says. What does not: comparing a recor
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -26,25 +27,66 @@ class Saying(NamedTuple):
     """
 
     all: bytes
-    beside_results: bytes
-    """Of all but what the tool results in it say."""
-    results: str
-    """A short hash of what each tool result says, of ``RESULT_HASH`` characters."""
+    beside: bytes
+    """Of all that clients do not clear to save room: not the words of tool results, arguments, and media."""
+    clearable: str
+    """A short hash, of ``SHORT_HASH`` characters, of the arguments of each call and the words of each result; its last
+    ``START_HASH`` are of how the words begin, or of the names of the arguments."""
+    media: str
+    """A short hash of each image or file in it."""
 
 
-RESULT_HASH = 6
-"""Characters. A record holds one for each result that left the view: another result with the same hash, once in 16
-million edits, would go unnoticed where all else is as it was."""
+SHORT_HASH, START_HASH = 6, 2
+"""Characters. A record holds one for each call, result and image that left the view: another one with the same hash,
+once in 65,000 edits that begin alike, would go unnoticed where all else is as it was."""
+_START = 12
+"""Characters."""
 
 
 def said(message: Message) -> Saying:
     """Hashes of what a message says."""
     whole = _digest(message, (field for part in message.parts for field in _words(part)))
-    if not message.tool_results:
-        return Saying(whole, whole, "")
-    bare = [replace(part, content=()) if isinstance(part, ToolResult) else part for part in message.parts]
-    results = "".join(_digest(message, _words(part), RESULT_HASH // 2).hex() for part in message.tool_results)
-    return Saying(whole, _digest(message, (field for part in bare for field in _words(part))), results)
+    bare, short, media = list[Part](), list[str](), list[str]()
+    for part in message.parts:
+        inner = part.content if isinstance(part, ToolResult) else (part,)
+        media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
+        if isinstance(part, ToolResult):
+            fields = [field for one in inner if _stays(one) for field in _words(one)]
+            short.append(_short(message, fields, part.text.strip()[:_START]))
+            bare.append(replace(part, content=()))
+        elif isinstance(part, ToolCall):
+            short.append(_short(message, _words(part), _names(part)))
+            bare.append(replace(part, arguments=""))
+        elif _stays(part):
+            bare.append(part)
+    beside = _digest(message, (field for part in bare for field in _words(part)))
+    return Saying(whole, beside, "".join(short), "".join(media))
+
+
+def _short(message: Message, fields: Iterable[str], start: str) -> str:
+    whole = _digest(message, fields, (SHORT_HASH - START_HASH) // 2)
+    return (whole + _digest(message, [start], START_HASH // 2)).hex()
+
+
+def _names(call: ToolCall) -> str:
+    try:
+        return json_values.write(sorted(json_values.read(call.arguments)))
+    except (ValueError, TypeError, RecursionError):
+        return ""
+
+
+def _stays(part: Part) -> bool:
+    """Whether it is no image or file, and none that a client has cleared."""
+    if not isinstance(part, Text):
+        return not isinstance(part, Media)
+    told = part.text.strip()
+    return len(told) > _LONGEST_MARK or _NO_MEDIA.fullmatch(told) is None
+
+
+_LONGEST_MARK = 300
+"""Characters."""
+_NO_MEDIA = re.compile(r"[\[<(].*\b(?:image|screenshot|picture|photo|media)\b.*[\])>]", re.IGNORECASE)
+"""What clients put in the place of an image to save room: "[image]", "[Image removed to save context]"."""
 
 
 def shape(message: Message) -> bytes:

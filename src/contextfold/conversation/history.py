@@ -16,9 +16,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import Saying, digest, fingerprint, opening, order, said, shape
+from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, said, shape
 from contextfold.conversation.groups import Grouping, Walk
-from contextfold.conversation.recognized import goes_on, same_or_cleared
+from contextfold.conversation.recognized import clearable, goes_on, hashes, same_or_cleared, says_again
 from contextfold.formats.base import Format
 from contextfold.json_values import same
 from contextfold.messages import Message
@@ -215,6 +215,14 @@ class History:
             self._digests.append(digest(self.messages[len(self._digests)]))
         return self._digests[index]
 
+    def is_repeated_in(self, other: History, indices: Sequence[int]) -> bool:
+        """Whether another history has these messages as they are, but for what the client has cleared in them since."""
+        return all(
+            self._digest_at(n) == other._digest_at(n)
+            or (says_again(other.messages[n], self._saying(n)) and _ids(self.messages[n]) == _ids(other.messages[n]))
+            for n in indices
+        )
+
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""
         count = len(self.messages)
@@ -228,20 +236,22 @@ class History:
         return fingerprint([*sayings, order(self.messages[n] for n in told)])
 
     def outline_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
-        """The fingerprint of these messages whatever the tool results in them say, and behind it a short hash of each
-        result; empty where there are none.
+        """The fingerprint of these messages whatever stands in them that clients clear to save room, and behind it a
+        short hash of each of that; empty where there are no messages.
         """
-        told = sorted({*gone, *shortened})
-        results = "".join(self._saying(n).results for n in told)
-        beside = [self._saying(n).beside_results + self._shape(n, shortened) for n in told]
-        return fingerprint([*beside, order(self.messages[n] for n in told)]) + results if results else ""
+        told = [(n, self._saying(n)) for n in sorted({*gone, *shortened})]
+        short = "".join([*(saying.clearable for _, saying in told), *(saying.media for _, saying in told)])
+        beside = [saying.beside + self._shape(n, shortened) for n, saying in told]
+        return fingerprint([*beside, order(self.messages[n] for n, _ in told)]) + short if told else ""
 
     def is_outlined(self, outline: str, gone: Collection[int], shortened: Collection[int]) -> bool:
-        """Whether these messages are the ones of an outline, but for tool results that the client has cleared since."""
-        now = self.outline_of(gone, shortened)
-        size = len(fingerprint([]))
-        results = [result for n in sorted({*gone, *shortened}) for result in self.messages[n].tool_results]
-        return bool(outline) and now[:size] == outline[:size] and same_or_cleared(results, now[size:], outline[size:])
+        """Whether these messages are the ones of an outline, but for what the client has cleared since."""
+        parts = [part for n in sorted({*gone, *shortened}) for part in clearable(self.messages[n])]
+        now, size = self.outline_of(gone, shortened), len(fingerprint([]))
+        media = size + SHORT_HASH * len(parts)
+        are_left = set(hashes(now[media:])) <= set(hashes(outline[media:]))
+        is_same = bool(outline) and now[:size] == outline[:size] and are_left
+        return is_same and same_or_cleared(parts, now[size:media], outline[size:media])
 
     def _saying(self, index: int) -> Saying:
         if index not in self._sayings:
@@ -323,6 +333,10 @@ def _mark(wire: Any) -> object:
 
 
 _TEXTS = {str}
+
+
+def _ids(message: Message) -> list[str]:
+    return [call.id for call in message.tool_calls]
 
 
 def _is_bounded(wire: Any) -> bool:

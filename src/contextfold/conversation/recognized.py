@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from contextfold.conversation.fingerprint import RESULT_HASH, Saying, said
-from contextfold.messages import Message, Text, ToolResult
+from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, said
+from contextfold.messages import Message, Text, ToolCall, ToolResult
 
 At = Callable[[int], Message]
 """The message at a place."""
@@ -50,13 +50,15 @@ def is_same_behind(before: At, now: At, count: int, changed: Sequence[int]) -> b
 
 
 def says_again(new: Message, old: Saying) -> bool:
-    """Whether a message says what another one said, but for results that the client has cleared since."""
+    """Whether a message says what another one said, but for what the client has cleared since."""
     now = said(new)
-    return now.all == old.all or (now.beside_results == old.beside_results and _has_results(new, old))
+    return now.all == old.all or (now.beside == old.beside and _has_results(new, old))
 
 
 def _has_results(new: Message, old: Saying) -> bool:
-    return same_or_cleared(new.tool_results, said(new).results, old.results)
+    now = said(new)
+    are_left = set(hashes(now.media)) <= set(hashes(old.media))
+    return are_left and same_or_cleared(clearable(new), now.clearable, old.clearable)
 
 
 def has_own_id(message: Message) -> bool:
@@ -69,32 +71,56 @@ def has_own_id(message: Message) -> bool:
 _RANDOM = re.compile(r"(?=[A-Za-z0-9]{9})(?:[0-9]+[A-Za-z]+[0-9]|[A-Za-z]+[0-9]+[A-Za-z])")
 
 
-def same_or_cleared(results: Sequence[ToolResult], now: str, before: str) -> bool:
-    """Whether each tool result says what it said before, or was cleared since. ``now`` and ``before``: their hashes."""
-    places = range(0, max(len(now), len(before)), RESULT_HASH)
+def clearable(message: Message) -> list[ToolCall | ToolResult]:
+    """The parts of a message that clients clear, as ``Saying.clearable`` has them."""
+    return [part for part in message.parts if isinstance(part, ToolCall | ToolResult)]
+
+
+def hashes(short: str) -> list[str]:
+    """The short hashes of a ``Saying``, one by one."""
+    return [short[at : at + SHORT_HASH] for at in range(0, len(short), SHORT_HASH)]
+
+
+def same_or_cleared(parts: Sequence[ToolCall | ToolResult], now: str, before: str) -> bool:
+    """Whether each of these says what it said before, or was cleared since. ``now`` and ``before``: their hashes."""
     return len(now) == len(before) and all(
-        now[at : at + RESULT_HASH] == before[at : at + RESULT_HASH] or is_cleared(result)
-        for at, result in zip(places, results, strict=True)
+        new == old or _is_cleared(part, begins_as_before=new[-START_HASH:] == old[-START_HASH:])
+        for part, new, old in zip(parts, hashes(now), hashes(before), strict=True)
     )
 
 
-def is_cleared(result: ToolResult) -> bool:
+def _is_cleared(part: ToolCall | ToolResult, *, begins_as_before: bool) -> bool:
     """Whether a client has put a placeholder in place of what a tool answered, to save room, perhaps with the beginning
-    behind it. One that may stand there so that no one reads what it was, like ``[redacted]`` or ``[removed]``, is none.
+    behind it, or has left out all but its beginning; or has taken arguments out of a call. A placeholder that may stand
+    there so that no one reads what it was, like ``[redacted]`` or ``[removed]``, is none.
     """
-    first, _, preview = result.text.strip().partition("\n")
+    told = (part.arguments if isinstance(part, ToolCall) else part.text).strip()
+    if isinstance(part, ToolCall) and told in ("", "{}"):
+        return True
+    if isinstance(part, ToolResult) and not all(isinstance(one, Text) for one in part.content):
+        return False
+    first, _, preview = told.partition("\n")
     most = _LONGEST_PREVIEW if first[:1] in ("[", "<", "(") else 0
-    short = len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most
-    return short and _CLEARED.search(first) is not None and all(isinstance(part, Text) for part in result.content)
+    if len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most and _CLEARED.search(first) is not None:
+        return isinstance(part, ToolResult) or begins_as_before
+    return begins_as_before and len(told) <= _LONGEST_REST and _MARK.search(told) is not None
 
 
 _LONGEST_PLACEHOLDER = 300
 """Characters."""
 _LONGEST_PREVIEW = 2_000
 """Characters."""
-_CLEARED = re.compile(  # "[Old tool result content cleared]", "[cleared]", "<MASKED>", "Old output: (12 lines omitted)"
+_LONGEST_REST = 10_000
+"""Characters."""
+_WORDS = (
     r"\b(?:cleared|omitted|truncated|elided|pruned|trimmed|compacted|condensed|collapsed|offloaded|evicted"
     r"|no longer (?:available|shown|kept|in (?:the )?context)|(?:removed|hidden|dropped|discarded) "
-    r"(?:to (?:save|free|reduce|make room)|from (?:the )?(?:context|history)|for brevity))\b|<masked>|output_masked",
+    r"(?:to (?:save|free|reduce|make room)|from (?:the )?(?:context|history)|for brevity))\b"
+)
+_CLEARED = re.compile(  # "[Old tool result content cleared]", "<MASKED>", "Old output: (12 lines omitted)"
+    rf"{_WORDS}|<masked>|output_masked|^[\[(<].*\b(?:deduplicated|superseded|duplicate (?:file|read|of|content|result)"
+    r"|(?:see|replaced by|repeated in)(?: a| an| the)? (?:newer|newest|later|latest|more recent))\b",
     re.IGNORECASE,
 )
+_MARK = re.compile(rf"(?:[\[<(]|\.\.\.|…)[^\n\])>]{{0,60}}(?:{_WORDS}|masked\b)", re.IGNORECASE)
+"""Amid what is left: "[... 900 characters truncated ...]", "(argument truncated)"."""
