@@ -520,6 +520,32 @@ def test_a_first_summary_is_paid_for_once_whatever_the_client_says_otherwise(
     assert 0 < slow.calls <= 2
 
 
+def drops_the_oldest(messages: list[Message], steps: int) -> list[Message]:
+    return [*messages[:1], *messages[1:][-50:]]
+
+
+def begins_later(messages: list[Message], steps: int) -> list[Message]:
+    return messages[-50:]
+
+
+def moves_a_reminder(messages: list[Message], steps: int) -> list[Message]:
+    return [*messages[:-2], {"role": "user", "content": f"<todo>{steps}</todo>"}, *messages[-2:]]
+
+
+@pytest.mark.parametrize("habit", [drops_the_oldest, begins_later, moves_a_reminder], ids=lambda one: one.__name__)
+def test_a_client_that_drops_or_moves_messages_at_each_turn_pays_for_no_summary_that_is_never_used(
+    habit: Callable[[list[Message], int], list[Message]],
+) -> None:
+    """Each turn was another conversation, for which one was prepared."""
+    slow = Slow()
+    subject, record, passes = compactor(slow, 0.5), None, 0
+    for steps in range(10, 150):
+        out = subject.compact(parsed(habit(worked("Read the modules.", steps, random_id), steps)), record)
+        record, passes = out.compaction, passes + out.changed
+        is_prepared()
+    assert 0 < slow.calls <= passes + 2
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_summary_behind_which_the_model_failed_is_taken_by_equal_messages(is_async: bool) -> None:
     """Who tries again has often read the conversation again, too."""

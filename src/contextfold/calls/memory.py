@@ -37,6 +37,9 @@ come near, but a server that meets long conversations once each would otherwise 
 FEW = 256
 """Messages. As many are decoded in a few milliseconds."""
 
+LATEST = 16
+"""Answers of the model by which a conversation is known again that a client has changed elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class FailedAt:
@@ -134,14 +137,13 @@ class KnownConversation:
         known = len(self.history.messages)
         if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
-        told = [n for n in range(known) if self.history.messages[n].role == "assistant"] or range(known)
-        # In order: most conversations are told apart by the first one, and the digests of all take a while.
-        if not self.history.is_repeated_in(history, told):
-            return False
         # Without a record, agents that did the same for two people may differ in nothing but the task; and what is
         # prepared may tell that, for the agent's own model reads all of the view.
         in_force = previous is not None and self.record is not None and previous.id == self.record.id
-        return in_force or self.history.goes_on_in(history)
+        told = answers(self.history) or range(known)
+        # A client may have put something between, or taken that away: their order is enough.
+        theirs = answers(history)[: len(told)] if in_force and answers(self.history) else told
+        return self.history.is_repeated_in(history, told, theirs) and (in_force or self.history.goes_on_in(history))
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them
@@ -265,6 +267,17 @@ class Memory:
                     return self._known.pop(key)
         return None
 
+    def is_beside(self, history: History) -> bool:
+        """Whether a history has the newest answer of a known conversation and is none that goes on: a client that drops
+        or moves messages of its own at each turn makes each one another conversation. What was prepared for it would
+        never be used.
+        """
+        newest = {history.digest_at(n) for n in answers(history)[-LATEST:]}
+        with self._lock:
+            known = list(self._known.values())
+        near = [one for one in known if any(one.history.digest_at(n) in newest for n in answers(one.history)[-1:])]
+        return bool(near) and not any(one.says_the_same(history, None) for one in near)
+
     def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         conversation.tokens = sum(conversation.history.sizes)
@@ -274,6 +287,11 @@ class Memory:
             tokens = sum(known.tokens for known in self._known.values())
             while len(self._known) > self._most or (tokens > self._most_tokens and len(self._known) > 1):
                 tokens -= self._known.popitem(last=False)[1].tokens
+
+
+def answers(history: History) -> list[int]:
+    """Where the answers of the model stand."""
+    return [n for n, message in enumerate(history.messages) if message.role == "assistant"]
 
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:

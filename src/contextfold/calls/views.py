@@ -115,6 +115,10 @@ class Views:
         finally:
             self._memory.put_back(conversation)
 
+    def is_beside(self, history: History) -> bool:
+        """As ``Memory.is_beside``."""
+        return self._memory.is_beside(history)
+
     def is_strict(self, request: Request) -> bool:
         """Whether this endpoint refused two neighbors of one role before."""
         return (request.endpoint, request.model) in self._strict
@@ -373,19 +377,24 @@ class _Call:
 
     def _was_tried(self, base: str | None) -> bool:
         attempt = self.conversation.attempt
-        # One that was prepared under another record is in force by now.
-        return attempt is not None and (not isinstance(attempt, Prepared) or attempt.base == base)
+        if not isinstance(attempt, Prepared):
+            return attempt is not None
+        # One that was prepared under another record is in force by now; one that fits no longer never will be.
+        return attempt.base == base and attempt.still_fits(self.conversation.history)
 
     def _is_soon(self, overhead: Mapping[str, int], base: str | None) -> bool:
         """Whether to prepare a pass now: the view is near its trigger, and none was tried under the record that the
         caller came with, whose ``pass_id`` is ``base``.
         """
         share, conversation = self.policy.soft_share, self.conversation
-        if share is None or self.request.forced or self._is_preparing() or self._was_tried(base):
+        if share is None or self.request.forced or self._is_preparing():
             return False
         # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
         tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
-        return triggered(self.policy, self.limits, tokens, messages) is not None
+        if triggered(self.policy, self.limits, tokens, messages) is None or self._was_tried(base):
+            return False
+        is_new = not conversation.known_before and conversation.attempt is None and conversation.background is None
+        return not (is_new and self.request.previous is None and self.views.is_beside(conversation.history))
 
     def _is_preparing(self) -> bool:
         return self.conversation.background is not None and self.conversation.background.is_busy

@@ -208,25 +208,32 @@ class History:
 
     def fingerprint_at(self, indices: Sequence[int]) -> str:
         """Of these messages, in ascending order, as they are."""
-        return fingerprint([self._digest_at(n) for n in indices])
+        return fingerprint([self.digest_at(n) for n in indices])
 
-    def _digest_at(self, index: int) -> bytes:
+    def digest_at(self, index: int) -> bytes:
+        """Of a message as it is."""
         while len(self._digests) <= index:
             self._digests.append(digest(self.messages[len(self._digests)]))
         return self._digests[index]
 
-    def is_repeated_in(self, other: History, indices: Sequence[int]) -> bool:
-        """Whether another history has these messages as they are, but for what the client has cleared in them since."""
-        return all(
-            self._digest_at(n) == other._digest_at(n)
-            or (says_again(other.messages[n], self._saying(n)) and _ids(self.messages[n]) == _ids(other.messages[n]))
-            for n in indices
-        )
+    def is_repeated_in(self, other: History, indices: Sequence[int], theirs: Sequence[int]) -> bool:
+        """Whether these messages stand in another history in these places, but for what the client has cleared since.
+
+        In order: most conversations are told apart by the first one, and the digests of all take a while.
+        """
+
+        def is_same(n: int, m: int) -> bool:
+            one, new = self.messages[n], other.messages[m]
+            if self.digest_at(n) == other.digest_at(m):
+                return True
+            return _ids(one) == _ids(new) and says_again(new, self._saying(n))
+
+        return len(indices) == len(theirs) and all(map(is_same, indices, theirs))
 
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""
         count = len(self.messages)
-        changed = [n for n in range(count) if self._digest_at(n) != other._digest_at(n)]
+        changed = [n for n in range(count) if self.digest_at(n) != other.digest_at(n)]
         return goes_on(self.messages.__getitem__, other.messages.__getitem__, count, changed)
 
     def fingerprint_of(self, gone: Collection[int], shortened: Collection[int]) -> str:

@@ -63,6 +63,10 @@ def first_user(messages: Sequence[Message]) -> int | None:
     return first
 
 
+SHORT_BEFORE = 1_000
+"""Characters. Clients put reminders and open files into a message before the newest one, and others at each turn."""
+
+
 def newest_user(messages: Sequence[Message]) -> int | None:
     """Index of the newest user message that is more than tool results."""
     for index in range(len(messages) - 1, -1, -1):
@@ -88,6 +92,9 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     newest = newest_user(messages)
     if newest is not None:
         reasons.setdefault(newest, NEWEST_USER)
+        before = newest - 1
+        if before >= 0 and messages[before].is_user_turn and len(messages[before].text) <= SHORT_BEFORE:
+            reasons.setdefault(before, NEWEST_USER)
     first = first_user(messages) if policy.first_user else None
     if first is not None:
         reasons.setdefault(first, FIRST_USER)
