@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.building import conversation
 
 from contextfold import Compactor, Policy, PolicyError
 from contextfold.conversation import pins
@@ -90,6 +91,15 @@ def test_a_prompt_behind_a_reminder_stays_as_the_first_user_message() -> None:
     out = Compactor(window=16_000).compact([*asked, *work, {"role": "user", "content": "Go on."}], format="anthropic")
     assert len(out.messages) < 40
     assert out.messages[0]["content"][:2] == asked[0]["content"]
+
+
+def test_what_a_client_puts_right_before_the_newest_prompt_stays_beside_it() -> None:
+    """Open files and reminders say something else at each turn: in the summary they would cost one each time."""
+    wire = [*conversation(60), {"role": "user", "content": "Open files: billing.py"}]
+    wire.append({"role": "user", "content": "What is in it?"})
+    out = Compactor(window=6_000, keep=("messages", 1)).compact(wire)
+    assert out.changed
+    assert out.messages[-2:] == wire[-2:]
 
 
 def test_a_predicate_that_raises_is_told_with_the_message_it_was_asked_about() -> None:

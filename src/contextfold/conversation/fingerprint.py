@@ -36,9 +36,9 @@ class Saying(NamedTuple):
     """A short hash of each image or file in it."""
 
 
-SHORT_HASH, START_HASH = 6, 2
-"""Characters. A record holds one for each call, result and image that left the view: another one with the same hash,
-once in 65,000 edits that begin alike, would go unnoticed where all else is as it was."""
+SHORT_HASH, START_HASH = 8, 2
+"""Characters. A record holds one for each of the newest calls, results and images that left the view: another one with
+the same hash, once in 16 million edits that begin alike, would go unnoticed where all else is as it was."""
 _START = 12
 """Characters."""
 

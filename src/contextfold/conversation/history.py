@@ -12,7 +12,7 @@ import marshal
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from contextfold.summary.extractive_facts import Note
 
 T = TypeVar("T")
+
+LONGEST_OUTLINE = 4_000
+"""Characters of hashes: of 500 calls and results. A record grows with what its view holds, and not with the history.
+Clients clear results long before so many have followed."""
 
 READ_TOGETHER = 100
 """Messages that are read together: most have a few lines, and to read some hundred takes little longer than few."""
@@ -243,22 +247,32 @@ class History:
         return fingerprint([*sayings, order(self.messages[n] for n in told)])
 
     def outline_of(self, gone: Collection[int], shortened: Collection[int]) -> str:
-        """The fingerprint of these messages whatever stands in them that clients clear to save room, and behind it a
-        short hash of each of that; empty where there are no messages.
+        """The fingerprint of these messages whatever stands in the newest of them that clients clear to save room, and
+        behind it a short hash of each of that; empty where there are no messages.
         """
-        told = [(n, self._saying(n)) for n in sorted({*gone, *shortened})]
-        short = "".join([*(saying.clearable for _, saying in told), *(saying.media for _, saying in told)])
-        beside = [saying.beside + self._shape(n, shortened) for n, saying in told]
-        return fingerprint([*beside, order(self.messages[n] for n, _ in told)]) + short if told else ""
+        told = sorted({*gone, *shortened})
+        newest = self._newest_cleared(told)
+        sayings = [self._saying(n) for n in newest]
+        short = "".join([*(saying.clearable for saying in sayings), *(saying.media for saying in sayings)])
+        said = [self._saying(n).all for n in told[: len(told) - len(newest)]] + [one.beside for one in sayings]
+        shapes = [self._shape(n, shortened) for n in told]
+        whole = [one + shape for one, shape in zip(said, shapes, strict=True)]
+        return fingerprint([*whole, order(self.messages[n] for n in told)]) + short if told else ""
 
     def is_outlined(self, outline: str, gone: Collection[int], shortened: Collection[int]) -> bool:
         """Whether these messages are the ones of an outline, but for what the client has cleared since."""
-        parts = [part for n in sorted({*gone, *shortened}) for part in clearable(self.messages[n])]
+        newest = self._newest_cleared(sorted({*gone, *shortened}))
+        parts = [part for n in newest for part in clearable(self.messages[n])]
         now, size = self.outline_of(gone, shortened), len(fingerprint([]))
         media = size + SHORT_HASH * len(parts)
         are_left = set(hashes(now[media:])) <= set(hashes(outline[media:]))
         is_same = bool(outline) and now[:size] == outline[:size] and are_left
         return is_same and same_or_cleared(parts, now[size:media], outline[size:media])
+
+    def _newest_cleared(self, told: Sequence[int]) -> Sequence[int]:
+        """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""
+        sizes = accumulate(len(self._saying(n).clearable) for n in reversed(told))
+        return told[len(told) - sum(size <= LONGEST_OUTLINE for size in sizes) :]
 
     def _saying(self, index: int) -> Saying:
         if index not in self._sayings:

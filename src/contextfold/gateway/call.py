@@ -21,6 +21,7 @@ from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire
 from contextfold.json_values import same as same_value
+from contextfold.messages import Message
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window, registered
@@ -149,7 +150,13 @@ class State:
             return False
         changed = [n for n in places if not same_value(old[n], new[n])]
         decode = formats.get(self.format).decode
-        before, now = (lambda n: decode(old[n])), (lambda n: decode(new[n]))
+
+        def before(n: int) -> Message:
+            return decode(old[n])
+
+        def now(n: int) -> Message:
+            return decode(new[n])
+
         if altered:
             again = all(says_again(now(n), said(before(n))) for n in changed)
             return again and is_same_behind(before, now, len(old), changed)

@@ -150,8 +150,8 @@ class Compaction(BaseModel):
     fingerprint: _Hash
     """Of those of them that are not in the view as they are, as ``fingerprint_in`` computes it."""
     outline: _Hash = ""
-    """The same whatever tool results and arguments say, and a short hash of each, and of each image: clients clear old
-    ones to save room, and what was told of them holds. Empty in older records."""
+    """The same whatever the newest tool results and arguments say, and a short hash of each, and of each image: clients
+    clear old ones to save room, and what was told of them holds. Empty in older records."""
     fates: tuple[FateRun, ...]
     edits: tuple[Edit, ...] = ()
     summary: SummaryRecord | None = None
