@@ -819,6 +819,16 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
         assert f"ord_{page}{7 + page:02}" in "".join(lines[max(0, state - 2) : state + 1])
 
 
+@pytest.mark.parametrize("between", [",", " | ", "\t"])
+def test_a_row_of_a_wide_table_stands_whole_below_what_names_its_columns(between: str) -> None:
+    """Rows of more than 160 characters were cut: no piece of one had a head, and the last one no id."""
+    columns = ["ticket", "customer", "owner", "team", "plan", "region", "origin", "product", "channel", "outcome"]
+    rows = [[f"T{4000 + n}", "Ada Lovelace-Byron", *["some longer value here"] * 7, "closed"] for n in range(20)]
+    rows[11][2:] = ["an entirely different value"] * 7 + ["refunded"]
+    lines = chosen([answered("\n".join(map(between.join, [columns, *rows])))], budget=150).splitlines()
+    assert between.join(rows[11]) in lines[lines.index(between.join(columns)) :]
+
+
 @pytest.mark.parametrize(
     ("output", "quoted"),
     [

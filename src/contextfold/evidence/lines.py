@@ -25,10 +25,14 @@ from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolRes
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
 WIDTH = 160
-"""Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
+"""Characters. A longer source line, unless it is a row of a table, is cut into pieces of at most this size, at blanks
+or punctuation."""
 
 MOST_READ, MOST_OF_ONE_LINE = 1_300_000, 300_000
 """Characters of one output that are read for evidence; of one that is hardly broken into lines."""
+
+WIDEST_ROW, LEAST_CELLS = 320, 4
+"""Characters of a row of a table that stays whole, at most; and signs between cells that tell it is one, at least."""
 
 WHOLE = 400
 """Characters. What was said up to this size, by a user or by an assistant that called no tool with it, is one line,
@@ -264,12 +268,21 @@ def _cut_lines(text: str) -> list[str]:
         text = _last_screens(text)
     text = quoting.uncolored(text)
     for row in _without_numbers((_last_states(text) if "\r" in text else text).splitlines()):
-        if len(row) > WIDTH:
+        if len(row) > WIDTH and not _is_row(row):
             for part in _without_data(row).splitlines():
                 lines += _pieces(part.strip())
         else:
             lines.append(row)
     return list(filter(_SAYS, lines))
+
+
+def _is_row(row: str) -> bool:
+    """Whether a line is a row of a wide table by its signs: a piece of one has no head."""
+    if len(row) > WIDEST_ROW:
+        return False
+    if row.count("|") >= LEAST_CELLS or row.count("\t") >= LEAST_CELLS:
+        return True
+    return row.count(",") > LEAST_CELLS and not any(sign in row for sign in (", ", '"', " = "))
 
 
 def _unescaped(text: str) -> str:
