@@ -819,6 +819,41 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
         assert f"ord_{page}{7 + page:02}" in "".join(lines[max(0, state - 2) : state + 1])
 
 
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ("commit {id}\nAuthor: Ada Lee <ada@example.com>\nDate:   May {n} 2026\n\n    {text}\n", "commit {id}"),
+        (
+            "[{n}] Title: {word} for beginners\nURL: https://example.com/{id}\nSnippet: {text}\n",
+            "URL: https://example.com/{id}",
+        ),
+        (
+            "From: {word} <{word}@{site}>\nTo: all@{site}\nDate: 2026-05-{n}\n\nHi,\n{text}\n",
+            "From: {word} <{word}@{site}>",
+        ),
+    ],
+)
+def test_what_one_record_of_several_lines_says_is_quoted_with_what_names_it(record: str, name: str) -> None:
+    """A message without its commit, a finding without its link, and a decision without who wrote it."""
+    words = ["amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron"]
+    outputs, named = [], []
+    for page in range(3):
+        said = [f"Nothing to tell about the {word}, nor of the rest of them." for word in words]
+        said[3 + page] = (
+            f"We agreed on {470 + page} requests in {7 + page} seconds for each of the {words[page]} clients."
+        )
+        of = [
+            {"id": f"{page}{n}c4f3a9e", "n": 10 + n, "word": word, "site": "example.com"}
+            for n, word in enumerate(words)
+        ]
+        outputs.append("\n".join(record.format(text=text, **one) for text, one in zip(said, of, strict=True)))
+        named.append(name.format(**of[3 + page]))
+    lines = chosen([answered(output) for output in outputs], budget=150).splitlines()
+    for page in range(3):
+        place = next(n for n, line in enumerate(lines) if f"{470 + page} requests" in line)
+        assert [line for line in lines[:place] if line.startswith(name.partition("{")[0])][-1] == named[page]
+
+
 @pytest.mark.parametrize("between", [",", " | ", "\t"])
 def test_a_row_of_a_wide_table_stands_whole_below_what_names_its_columns(between: str) -> None:
     """Rows of more than 160 characters were cut: no piece of one had a head, and the last one no id."""

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from contextfold import identifiers
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import OUTCOME, Line, Lines, Source
-from contextfold.evidence.tables import exceptions, head_of, is_field
+from contextfold.evidence.tables import Marks, exceptions, head_of, is_field, marks_of, record_of
 from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
@@ -66,6 +66,7 @@ LOOKED_AT = 2_000
 """Lines whose looks are told at once."""
 
 _ENDS = frozenset(".!?。！？؟।…")
+_HEADER = re.compile(r"[A-Za-z][\w-]{0,40}: ").match
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
 _LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
@@ -141,7 +142,21 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_heads", "_told", "dates", "first", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
+    __slots__ = (
+        "_alike",
+        "_heads",
+        "_marks",
+        "_told",
+        "dates",
+        "first",
+        "floats",
+        "ints",
+        "parts",
+        "shapes",
+        "sizes",
+        "speakers",
+        "texts",
+    )
 
     def __init__(self, lines: Iterable[Line] | Lines, words: Vocabulary) -> None:
         lines = lines if isinstance(lines, Lines) else Lines(lines)
@@ -160,6 +175,8 @@ class Block:
         numbers = words.numbers(lines.names)
         counts, shown = _shown(lines, numbers, words)
         shares = _shares(lines)
+        self._alike = np.array(shares) < 1.0
+        self._marks: Marks | None = None
         named = exceptions(self.texts, self._heads) if self.speakers and set(self.speakers) == {_TOOL} else {}
         mentions, weights = _mentions(lines, numbers, shares)
         said = {term: lines.sources[n] for n, terms in lines.terms.items() for term in terms}
@@ -227,8 +244,15 @@ class Block:
         return self.floats[: self.parts[0]]
 
     def head_of(self, n: int) -> int | None:
-        """The line that names the columns of this one, if it is a row of a table. Only asked of what is quoted."""
-        return head_of(self.texts, n, self._heads)
+        """The line that names the columns of this one, if it is a row of a table, or else its record of several lines.
+        Only asked of what is quoted.
+        """
+        head = head_of(self.texts, n, self._heads)
+        if head is not None or self.bonuses[n] <= 0 or self.speakers[n] != _TOOL:
+            return head
+        if self._marks is None:
+            self._marks = marks_of(self.texts, {n: _look(self.texts[n]) for n in np.flatnonzero(self._alike).tolist()})
+        return record_of(self.texts, n, self._marks) if self._marks else None
 
     @property
     def told(self) -> Floats:
@@ -279,6 +303,11 @@ def _shares(lines: Lines) -> Sequence[float]:
     return [many**ALIKE if (many := counts[look]) >= LEAST_ALIKE else 1.0 for look in looks]
 
 
+def _look(text: str) -> str:
+    """What a line has in common with those that look alike."""
+    return _LINKS.sub("0", _LOOKS.sub("0", text))
+
+
 def _bonuses(lines: Lines, shares: Sequence[float]) -> Sequence[float]:
     """What each line counts besides what it shows. Where nearly all lines of an output look alike, one that does not
     is what people look for there: the pod that crashes, the total of a table, what came of a run.
@@ -296,13 +325,15 @@ def _bonuses(lines: Lines, shares: Sequence[float]) -> Sequence[float]:
 def _stated(lines: Lines) -> list[int]:
     """The sentences of an output that state a figure, where most of it is prose: a mail, a chart, a page of a book.
 
-    A room, an amount or a date in a sentence is no name, and without this nothing would ever quote it.
+    A room, an amount or a date in a sentence is no name, and without this nothing would ever quote it. Who wrote what
+    when, above each mail of a thread, is no part of what was written.
     """
     texts = lines.texts
     if not texts or lines.sources[0] != "tool" or lines.sources[-1] != "tool":
         return []
     ended = [n for n, text in enumerate(texts) if text[-1] in _ENDS and len(text) >= SENTENCE]
-    if 2 * sum(len(texts[n]) for n in ended) < sum(map(len, texts)):
+    said = 2 * sum(len(texts[n]) for n in ended)
+    if not said or (said < sum(map(len, texts)) and said < sum(len(text) for text in texts if not _HEADER(text))):
         return []
     is_ended = set(ended)
     return [

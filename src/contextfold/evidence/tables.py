@@ -4,14 +4,17 @@ What belongs here: recognizing the head of a table by its form, whatever wrote i
 exceptions among rows and among the fields of objects (JSON, YAML). What does not: what they are worth (``blocks``).
 
 A row without the line that names its columns shows values without their meaning, and under the head of another table
-it says what is not so. So does a field without the one that names its object.
+it says what is not so. So does a field without the one that names its object, and a message without its commit.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from contextfold.evidence.reading import read_line
 
 LEAST_ROWS = 2
 """Rows below a line that make it the head of a table, each with figures in it."""
@@ -27,6 +30,12 @@ LEAST_RECORDS, MOST_OTHERS = 10, 0.1
 
 FARTHEST_FIELD = 40
 """Lines above a field among which the one that names its object is looked for."""
+
+LEAST_ALIKE, LEAST_LINES = 4, 3
+"""Lines with one field, or that look alike, which make a list of records; and lines of each of them."""
+
+LEAST_WORTH = 0.8
+"""What getting a name wrong must cost for a line to be called by it."""
 
 _CELLS = {",": re.compile(","), "\t": re.compile("\t"), " ": re.compile(r"\s{2,}")}
 _BORDER = re.compile(r"[|│┃]")
@@ -167,9 +176,10 @@ def _records(texts: Sequence[str]) -> tuple[dict[str, list[int]], dict[tuple[str
     tables: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     # most outputs have too few of these signs for many records, and no line of theirs is looked at
     whole, least = "\n".join(texts), max(2 * LEAST_RECORDS, len(texts))
-    has_fields = 4 * whole.count(": ") >= least
+    has_fields = 4 * whole.count(":") >= least and 4 * whole.count(": ") >= least  # one sign is found four times faster
     signs = [sign for sign in ("|", "│", "┃", "\t", "  ") if whole.count(sign) >= least]
-    has_commas = whole.count(",") - whole.count(", ") >= least
+    commas = whole.count(",")
+    has_commas = commas >= least and commas - whole.count(", ") >= least
     for n, text in enumerate(texts if has_fields or signs or has_commas else ()):
         if has_fields and ": " in text and (field := is_field(text)):
             fields[field["key"]].append(n)
@@ -180,7 +190,7 @@ def _records(texts: Sequence[str]) -> tuple[dict[str, list[int]], dict[tuple[str
                 sign = one
                 break
         if sign == "  ":
-            tables[" ", len(_cells(text, " "))].append(n)
+            tables[" ", len(list(filter(None, text.split(sign))))].append(n)
         elif sign and (many := text.count(sign)) > 1:
             tables["|" if sign in "│┃" else sign, many].append(n)
     return fields, tables
@@ -206,3 +216,47 @@ def _naming(texts: Sequence[str], field: int) -> int | None:
         if found["item"] or (is_json and _NAMING.fullmatch(found["key"])):
             return n
     return None
+
+
+# ---- records of several lines ----
+
+
+Marks = dict[int, tuple[str, bool]]
+"""Of lines that stand in each record of a list: the field, or how the line looks, and whether records differ in it."""
+
+
+def marks_of(texts: Sequence[str], looks: Mapping[int, str]) -> Marks:
+    """The lines that come again and again, some lines apart. ``looks``: of lines that look alike how each does."""
+    kinds: defaultdict[str, list[int]] = defaultdict(list)
+    for n, text in enumerate(texts):
+        field = is_field(text)
+        if mark := field["key"] if field else looks.get(n):
+            kinds[mark].append(n)
+    marks: Marks = {}
+    for mark, numbers in kinds.items():
+        gaps = [end - start for start, end in pairwise([*numbers, len(texts)])]
+        if len(numbers) >= LEAST_ALIKE and min(gaps[:-1]) >= LEAST_LINES and max(gaps) <= FARTHEST_FIELD > numbers[0]:
+            marks.update(dict.fromkeys(numbers, (mark, len({texts[n] for n in numbers}) >= LEAST_ALIKE)))
+    return marks
+
+
+def record_of(texts: Sequence[str], row: int, marks: Marks) -> int | None:
+    """The line that names the record of several lines in which this one stands: the commit of its message, the link of
+    what was found, the sender of a mail.
+    """
+    lines: list[int] = []
+    for n in range(row - 1, max(-1, row - FARTHEST_FIELD), -1):
+        if n in marks:
+            lines.insert(0, n)
+        elif lines:
+            break
+    if len({marks[n] for n in lines}) < len(lines):  # a log
+        return None
+    # a line that begins as this one does is another one of the same file
+    worths = {
+        n: max(read_line(texts[n], "tool").worths, default=0.0)
+        for n in lines
+        if marks[n][1] and texts[n][:8] != texts[row][:8]
+    }
+    by_worth = sorted(worths, key=lambda n: ("://" not in texts[n], worths[n] < LEAST_WORTH))
+    return next((n for n in by_worth if worths[n]), None)
