@@ -33,6 +33,7 @@ from effort import examples
 
 MARKS = {"[user]", "[assistant]", "[tool]"}
 MARK = re.compile(evidence.MARK)
+NOUNS = ["amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron"]
 
 
 def count(text: str) -> int:
@@ -835,16 +836,15 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
 )
 def test_what_one_record_of_several_lines_says_is_quoted_with_what_names_it(record: str, name: str) -> None:
     """A message without its commit, a finding without its link, and a decision without who wrote it."""
-    words = ["amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron"]
     outputs, named = [], []
     for page in range(3):
-        said = [f"Nothing to tell about the {word}, nor of the rest of them." for word in words]
+        said = [f"Nothing to tell about the {word}, nor of the rest of them." for word in NOUNS]
         said[3 + page] = (
-            f"We agreed on {470 + page} requests in {7 + page} seconds for each of the {words[page]} clients."
+            f"We agreed on {470 + page} requests in {7 + page} seconds for each of the {NOUNS[page]} clients."
         )
         of = [
             {"id": f"{page}{n}c4f3a9e", "n": 10 + n, "word": word, "site": "example.com"}
-            for n, word in enumerate(words)
+            for n, word in enumerate(NOUNS)
         ]
         outputs.append("\n".join(record.format(text=text, **one) for text, one in zip(said, of, strict=True)))
         named.append(name.format(**of[3 + page]))
@@ -852,6 +852,35 @@ def test_what_one_record_of_several_lines_says_is_quoted_with_what_names_it(reco
     for page in range(3):
         place = next(n for n, line in enumerate(lines) if f"{470 + page} requests" in line)
         assert [line for line in lines[:place] if line.startswith(name.partition("{")[0])][-1] == named[page]
+
+
+@pytest.mark.parametrize(
+    ("library", "own"),
+    [
+        (
+            "    at {word}Call (/app/node_modules/{word}/lib/{word}.js:{n}:9)",
+            "    at charge (/app/src/pay{page}.ts:{n}:17)",
+        ),
+        (
+            "\tat org.junit.{word}.Runner.run({word}Runner.java:{n})",
+            "\tat com.acme.Pay{page}.charge(Pay{page}.java:{n})",
+        ),
+        (
+            "{word}.Run(0xc00{n})\n\t/go/pkg/mod/{word}@v1.2/{word}.go:{n} +0x2d",
+            "main.charge(0x0)\n\t/app/pay{page}.go:{n} +0x1d",
+        ),
+    ],
+)
+def test_of_a_stack_trace_the_frame_outside_of_libraries_is_quoted(library: str, own: str) -> None:
+    """Where one's own code failed gave way to the names in frames of libraries."""
+    outputs = []
+    for page in range(3):
+        frames = [library.format(word=f"{word}{page}", n=70 + n) for n, word in enumerate(NOUNS * 2)]
+        frames.insert(2, own.format(page=page, n=4101))
+        outputs.append("\n".join(["the request came to nothing", *frames]))
+    lines = chosen([answered(output) for output in outputs], budget=120).splitlines()
+    for page in range(3):
+        assert set(map(str.strip, own.format(page=page, n=4101).splitlines())) <= set(lines)
 
 
 @pytest.mark.parametrize("between", [",", " | ", "\t"])

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from contextfold import identifiers
 from contextfold.evidence.lines import is_cjk
-from contextfold.evidence.reading import OUTCOME, Line, Lines, Source
+from contextfold.evidence.reading import ERROR, OUTCOME, Line, Lines, Source
 from contextfold.evidence.tables import Marks, exceptions, head_of, is_field, marks_of, record_of
 from contextfold.evidence.told import told
 
@@ -67,6 +67,12 @@ LOOKED_AT = 2_000
 
 _ENDS = frozenset(".!?。！？؟।…")
 _HEADER = re.compile(r"[A-Za-z][\w-]{0,40}: ").match
+_FRAME = re.compile(r"at \S.{0,300}\.\w{1,5}(?::\d+){1,2}\)?|/\S{1,300}\.go:\d+(?: \+0x[\da-f]+)?").fullmatch
+_LIBRARY = re.compile(
+    r"node_modules/|node:|/go/(?:pkg/mod|\S*src)/|/usr/|at (?:java|javax|jdk|sun|kotlin|scala|org\.\w+)\.|<anonymous>"
+).search
+"""Frames of stack traces in JavaScript, Java and Go, and what tells those of libraries."""
+
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
 _LINKS = re.compile(r"""(?<![a-z])[a-z]++://[^\s"'<>)]++|"[^"]*+"(?!:)""")
@@ -201,6 +207,12 @@ class Block:
             bonuses, worth = list(bonuses), OUTCOME * len(named) ** ALIKE
             for n in named:
                 bonuses[n] = max(bonuses[n], worth)
+        if own := _own_frames(self.texts) if self.speakers and self.speakers[0] == _TOOL else []:
+            bonuses, worth = list(bonuses), ERROR * len(own) ** ALIKE
+            for n in own:
+                bonuses[n] = max(bonuses[n], worth)
+                if n and self.texts[n][0] == "/":  # Go names the function above
+                    self._heads["", n] = n - 1
         if stated := _stated(lines):
             bonuses, worth = list(bonuses), STATED * len(stated) ** ALIKE
             for n in stated:
@@ -341,6 +353,13 @@ def _stated(lines: Lines) -> list[int]:
         for n, text in enumerate(texts)
         if (n in is_ended or len(text) >= LONG_PIECE) and lines.words[n] > 1 and _FIGURES.search(text)
     ]
+
+
+def _own_frames(texts: Sequence[str]) -> list[int]:
+    """The frames of stack traces that stand in no library, where others do: there the reader's own code failed."""
+    frames = [n for n, text in enumerate(texts) if text.startswith(("at ", "/")) and _FRAME(text)]
+    own = [n for n in frames if not _LIBRARY(texts[n])]
+    return own if len(own) < len(frames) else []
 
 
 def _mentions(lines: Lines, numbers: Sequence[int], shares: Sequence[float]) -> tuple[Sequence[int], Sequence[float]]:
