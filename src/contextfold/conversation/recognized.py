@@ -68,7 +68,7 @@ def has_own_id(message: Message) -> bool:
     return any(_RANDOM.search(call.id.replace(call.name, " ")) is not None for call in message.tool_calls)
 
 
-_RANDOM = re.compile(r"(?=[A-Za-z0-9]{9})(?:[0-9]+[A-Za-z]+[0-9]|[A-Za-z]+[0-9]+[A-Za-z])")
+_RANDOM = re.compile(r"(?=[A-Za-z0-9]{9})(?:[0-9]{1,9}[A-Za-z]+[0-9]|[A-Za-z]{1,9}[0-9]+[A-Za-z])")
 
 
 def clearable(message: Message) -> list[ToolCall | ToolResult]:
