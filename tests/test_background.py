@@ -460,23 +460,26 @@ EXAMPLES = tuple(worked("An example.", 2, lambda step: f"call_aB3{step}f9Kx2Lm8Q
 
 
 @pytest.mark.parametrize(
-    ("id_of", "examples"),
+    ("id_of", "examples", "named_in"),
     [
-        (lambda step: f"call_{step}", ()),
-        (lambda step: f"functions.read:{step}", ()),
-        (lambda step: f"c{step}", EXAMPLES),
+        (lambda step: f"call_{step}", (), "task"),
+        (lambda step: f"functions.read:{step}", (), "task"),
+        (lambda step: f"c{step}", EXAMPLES, "task"),
+        (lambda step: f"c{step}", EXAMPLES, "instructions"),
     ],
-    ids=["numbered", "by the name", "behind examples"],
+    ids=["numbered", "by the name", "behind examples", "before examples"],
 )
 def test_agents_that_did_the_same_for_two_people_share_no_summary(
-    id_of: Callable[[int], str], examples: tuple[Message, ...]
+    id_of: Callable[[int], str], examples: tuple[Message, ...], named_in: str
 ) -> None:
     """What is prepared may tell what stands in one of the tasks alone."""
     told = list[str]()
     subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
 
     def agent(name: str, steps: int) -> list[Message]:
-        return worked(f"I am {name}. Read the modules.", steps, id_of, examples)
+        if named_in == "task":
+            return worked(f"I am {name}. Read the modules.", steps, id_of, examples)
+        return [{"role": "system", "content": f"I am {name}."}, *worked("Read the modules.", steps, id_of, examples)]
 
     steps = next(steps for steps in range(1, 200) if subject.due(agent("anna", steps)) is not None)
     subject.compact(agent("anna", steps - 1))

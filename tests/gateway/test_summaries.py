@@ -230,7 +230,8 @@ def test_agents_whose_instructions_name_two_people_share_no_summary(tmp_path: Pa
     assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
 
 
-def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("differs", ["all rows", "the task and the first rows"])
+def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path, differs: str) -> None:
     """Two runs of one job that name no one, with numbered calls: what a placeholder stands for in one of them is not
     what the summary of the other tells."""
 
@@ -239,10 +240,12 @@ def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path) -> N
         return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
 
     def of(name: str, messages: list[Any], *, shown: int) -> bytes:
-        said = [
-            {**message, "content": f"{name}'s row {n}: {message['content']}"} if message["role"] == "tool" else message
-            for n, message in enumerate(messages)
-        ]
+        said = [dict(message) for message in messages]
+        if differs != "all rows":
+            said[1]["content"] += f" They are {name}'s rows."
+        for n, message in enumerate(said):
+            if message["role"] == "tool" and (differs == "all rows" or n < 24):
+                message["content"] = f"{name}'s row {n}: {message['content']}"
         for message in [one for one in said if one["role"] == "tool"][:-shown]:
             message["content"] = "[cleared]"
         return compact(body_of("openai-chat", said))

@@ -32,21 +32,34 @@ def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
     if not all(_has_results(now(n), said(before(n))) for n in written):
         return False
     if written:
-        return any(has_own_id(before(n)) for n in range(count - 1, written[-1], -1))
-    return is_same_behind(before, now, count, changed)
+        return _is_same_run(before, now, range(written[-1] + 1, count))
+    return is_same_behind(before, now, count, changed, changed)
 
 
-def is_same_behind(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
-    """Whether the first ``count`` messages go on as before behind what was cleared in the ``changed`` ones. What a
-    placeholder stands for, another one's conversation has as well: an id of its own tells them apart, or else what
-    tools have answered since.
+def is_same_behind(before: At, now: At, count: int, told: Sequence[int], changed: Sequence[int]) -> bool:
+    """Whether the first ``count`` messages, where the ``changed`` ones differ, go on as before behind what was cleared
+    in those that were ``told`` of. What a placeholder stands for, another one's conversation has as well: an id of its
+    own tells them apart, or else that the client has only cleared, and what tools have answered since.
     """
-    cleared = [n for n in changed if said(now(n)).all != said(before(n)).all]
+    cleared = [n for n in told if said(now(n)).all != said(before(n)).all]
     behind = range(cleared[-1] + 1 if cleared else count, count)
-    if not cleared or any(has_own_id(before(n)) for n in behind):
+    if not cleared or _is_same_run(before, now, behind):
         return True
-    answered = [(now(n), said(before(n))) for n in behind if before(n).tool_results]
-    return all(_has_results(*one) for one in answered) and any(said(new).all == old.all for new, old in answered)
+    answered = (n for n in behind if before(n).tool_results)
+    only_cleared = all(says_again(now(n), said(before(n))) for n in changed)
+    return only_cleared and any(said(now(n)).all == said(before(n)).all for n in answered)
+
+
+def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:
+    """Whether the newest call in these places is the very same one, by an id of its own. Older ones may be examples that
+    stand at the beginning of each conversation.
+    """
+    newest = next((n for n in reversed(places) if before(n).tool_calls), None)
+    return newest is not None and has_own_id(before(newest)) and _ids(now(newest)) == _ids(before(newest))
+
+
+def _ids(message: Message) -> list[str]:
+    return [call.id for call in message.tool_calls]
 
 
 def says_again(new: Message, old: Saying) -> bool:

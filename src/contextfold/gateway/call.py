@@ -145,10 +145,9 @@ class State:
         otherwise. Under a record only what is not in the view as it is counts.
         """
         altered = self.record.altered if self.record is not None else ()
-        places = sorted(altered) or range(len(old))
         if len(old) > len(new) or any(n >= len(old) for n in altered):
             return False
-        changed = [n for n in places if not same_value(old[n], new[n])]
+        changed = [n for n in range(len(old)) if not same_value(old[n], new[n])]
         decode = formats.get(self.format).decode
 
         def before(n: int) -> Message:
@@ -158,8 +157,9 @@ class State:
             return decode(new[n])
 
         if altered:
-            again = all(says_again(now(n), said(before(n))) for n in changed)
-            return again and is_same_behind(before, now, len(old), changed)
+            told = [n for n in changed if n in altered]
+            again = all(says_again(now(n), said(before(n))) for n in told)
+            return again and is_same_behind(before, now, len(old), told, changed)
         return goes_on(before, now, len(old), changed)
 
     def can_use(self, record: Compaction, length: int) -> bool:
