@@ -136,10 +136,13 @@ def arguments_left_out(turn: int, wire: Wire) -> None:
 
 
 def images(turn: int, wire: Wire) -> None:
+    """Some stand beside words, and some alone."""
     shown = [message for message in wire if message["role"] == "tool"][::6]
     for n, message in enumerate(shown):
-        image = of_image("red") if n >= len(shown) - 3 else {"type": "text", "text": "[Image removed to save context]"}
-        message["content"] = [{"type": "text", "text": message["content"]}, *([image] if n % 2 else [])]
+        mark = "[screenshot]" if n % 4 == 1 else "[Image removed to save context]"
+        image = of_image("red") if n >= len(shown) - 3 else {"type": "text", "text": mark}
+        told = [{"type": "text", "text": message["content"]}] if n % 4 != 1 else []
+        message["content"] = [*told, *([image] if n % 2 else [])]
 
 
 @pytest.mark.parametrize(
@@ -233,6 +236,35 @@ def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> N
     else:
         calls(wire[place : place + 1])[0]["arguments"] = '{"path": "/srv/app/other.py"}'
     again = Compactor(window=WINDOW).compact(wire, record)
+    assert "compaction_set_aside" in [event.name for event in again.events]
+
+
+REDACTED_OR_OTHER = {
+    "a secret": ("The password is hunter2.", "The password is <masked>."),
+    "a secret in brackets": ("The password is hunter2.", "The password is [masked]."),
+    "a secret in arguments": ('{"command": "psql --password hunter2"}', '{"command": "psql --password <masked>"}'),
+    "an image": ([{"type": "text", "text": "Seen."}, of_image("red")], [{"type": "text", "text": "Seen.[redacted]"}]),
+    "an image in brackets": ([of_image("red")], [{"type": "text", "text": "[image redacted]"}]),
+    "a list of images": ('[{"type": "image", "of": "Anna"}]', '[{"type": "image", "of": "Bert"}]'),
+    "a word on an image": ("[I saw an image: the server burns.]", "[I saw an image: all is well.]"),
+}
+
+
+@pytest.mark.parametrize("what", REDACTED_OR_OTHER)
+def test_what_is_redacted_or_tells_of_an_image_otherwise_gets_a_new_summary(what: str) -> None:
+    """The old one would go on telling it."""
+
+    def wire(content: Any) -> Wire:
+        given = talk()
+        place = next(n for n, message in enumerate(given) if n > 8 and message["role"] == "tool")
+        if what == "a secret in arguments":
+            calls(given[place - 1 : place])[0]["arguments"] = content
+        else:
+            given[place - (what == "a word on an image")]["content"] = content
+        return given
+
+    before, after = map(wire, REDACTED_OR_OTHER[what])
+    again = Compactor(window=WINDOW).compact(after, Compactor(window=WINDOW).compact(before).compaction)
     assert "compaction_set_aside" in [event.name for event in again.events]
 
 

@@ -51,8 +51,9 @@ def said(message: Message) -> Saying:
         inner = part.content if isinstance(part, ToolResult) else (part,)
         media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
         if isinstance(part, ToolResult):
-            fields = [field for one in inner if _stays(one) for field in _words(one)]
-            short.append(_short(message, fields, part.text.strip()[:_START]))
+            left = replace(part, content=tuple(one for one in part.content if _stays(one)))
+            fields = [field for one in left.content for field in _words(one)]
+            short.append(_short(message, fields, left.text.strip()[:_START]))
             bare.append(replace(part, content=()))
         elif isinstance(part, ToolCall):
             short.append(_short(message, _words(part), _names(part)))
@@ -85,8 +86,15 @@ def _stays(part: Part) -> bool:
 
 _LONGEST_MARK = 300
 """Characters."""
-_NO_MEDIA = re.compile(r"[\[<(].*\b(?:image|screenshot|picture|photo|media)\b.*[\])>]", re.IGNORECASE)
-"""What clients put in the place of an image to save room: "[image]", "[Image removed to save context]"."""
+_NO_MEDIA = re.compile(
+    r"[\[<(](?:(?:an?|the|older?|earlier|previous|referenced) ){0,2}(?:image|screenshot|picture|photo|media)s?"
+    r"(?: (?:data|content|block|file|was|has been|in conversation|#?\d+)){0,3}"
+    r"(?:[ :,_-]+(?:removed|omitted|cleared|dropped|stripped|elided|trimmed|pruned|discarded|hidden|no longer)\b"
+    r"[^\d\])>]{0,80})?[\])>]",
+    re.IGNORECASE,
+)
+"""What clients put in the place of an image to save room, "[image]" or "[Image removed to save context]", and nothing
+that tells of more, as a list of images does."""
 
 
 def shape(message: Message) -> bytes:

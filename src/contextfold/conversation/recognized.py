@@ -131,9 +131,10 @@ _WORDS = (
     r"(?:to (?:save|free|reduce|make room)|from (?:the )?(?:context|history)|for brevity))\b"
 )
 _CLEARED = re.compile(  # "[Old tool result content cleared]", "<MASKED>", "Old output: (12 lines omitted)"
-    rf"{_WORDS}|<masked>|output_masked|^[\[(<].*\b(?:deduplicated|superseded|duplicate (?:file|read|of|content|result)"
+    rf"{_WORDS}|^<masked>$|output_masked"
+    r"|^[\[(<].*\b(?:deduplicated|superseded|duplicate (?:file|read|of|content|result)"
     r"|(?:see|replaced by|repeated in)(?: a| an| the)? (?:newer|newest|later|latest|more recent))\b",
     re.IGNORECASE,
 )
-_MARK = re.compile(rf"(?:[\[<(]|\.\.\.|…)[^\n\])>]{{0,60}}(?:{_WORDS}|masked\b)", re.IGNORECASE)
+_MARK = re.compile(rf"(?:[\[<(]|\.\.\.|…)[^\n\])>]{{0,60}}(?:{_WORDS}|output_masked\b)", re.IGNORECASE)
 """Amid what is left: "[... 900 characters truncated ...]", "(argument truncated)"."""
