@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
+
+import pytest
 
 from contextfold import Compactor
 from contextfold.calls.memory import FailedAt, KnownConversation, Memory
+from contextfold.conversation.fingerprint import digest
+from contextfold.messages import Message
 from contextfold.passes.prepared import Prepared
 from contextfold.passes.question import Question
 from contextfold.policy import Limits, Policy
@@ -44,6 +49,30 @@ def test_a_second_call_meanwhile_finds_nothing_and_changes_nothing() -> None:
     first, second = memory.take(wire, source), memory.take(wire, source)
     assert first is not second
     assert first.view.wire == second.view.wire
+
+
+def test_a_conversation_is_not_taken_out_while_another_one_is_compared_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both would hash its messages at once, and one of them put a hash in the place of the next message's."""
+    from contextfold import formats
+
+    memory, wire, source = Memory(None), chat(4), formats.get("openai-chat")
+    other = known(chat(6)).history
+    other.fingerprint(6)
+    memory.put_back(memory.take(wire, source))
+    taking = threading.Thread(target=memory.take, args=(wire, source))
+    is_out = list[bool]()
+
+    def digested(message: Message) -> bytes:
+        if not is_out:
+            taking.start()
+            taking.join(0.2)
+            is_out.append(not taking.is_alive())
+        return digest(message)
+
+    monkeypatch.setattr("contextfold.conversation.history.digest", digested)
+    memory.is_beside(other)
+    taking.join()
+    assert is_out == [False]
 
 
 def test_long_conversations_are_remembered_up_to_their_tokens_together_the_newest_in_any_case() -> None:

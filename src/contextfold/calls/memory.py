@@ -273,10 +273,10 @@ class Memory:
         never be used.
         """
         newest = {history.digest_at(n) for n in answers(history)[-LATEST:]}
-        with self._lock:
-            known = list(self._known.values())
-        near = [one for one in known if any(one.history.digest_at(n) in newest for n in answers(one.history)[-1:])]
-        return bool(near) and not any(one.says_the_same(history, None) for one in near)
+        with self._lock:  # as in ``_waiting``
+            known = self._known.values()
+            near = [one for one in known if any(one.history.digest_at(n) in newest for n in answers(one.history)[-1:])]
+            return bool(near) and not any(one.says_the_same(history, None) for one in near)
 
     def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
