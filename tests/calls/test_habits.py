@@ -279,6 +279,21 @@ def test_a_cleared_result_that_is_there_again_gets_a_new_summary() -> None:
     assert "compaction_set_aside" in [event.name for event in again.events]
 
 
+def test_a_record_does_not_grow_with_the_images_of_a_long_conversation() -> None:
+    """As of an agent that uses a browser, to whom each screenshot is given in a message of its own."""
+
+    def outline(turns: int) -> str:
+        wire: Wire = [{"role": "user", "content": "Look around."}]
+        for n in range(turns):
+            image = {"type": "image_url", "image_url": {"url": f"https://images.test/{n}.png"}}
+            wire += [{"role": "assistant", "content": f"I click {n}."}, {"role": "user", "content": [image]}]
+        record = Compactor(window=30_000).compact(wire).compaction
+        assert record is not None
+        return record.outline
+
+    assert 1_000 < len(outline(1_200)) <= len(outline(600))
+
+
 def test_results_of_other_calls_get_a_new_summary_and_other_ids_none() -> None:
     """Two calls of one tool at a time: results that change places say the same, and mean something else."""
 

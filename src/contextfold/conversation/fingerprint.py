@@ -9,8 +9,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from contextfold import json_values
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -21,21 +22,6 @@ def digest(message: Message) -> bytes:
     return _digest(message, (field for part in message.parts for field in _content(part)))
 
 
-class Saying(NamedTuple):
-    """What a message says, in whatever form: blanks around texts and in arguments, the order of their keys, the ids of
-    calls, and thinking, which clients drop and no summary tells, do not count.
-    """
-
-    all: bytes
-    beside: bytes
-    """Of all that clients do not clear to save room: not the words of tool results, arguments, and media."""
-    clearable: str
-    """A short hash, of ``SHORT_HASH`` characters, of the arguments of each call and the words of each result; its last
-    ``START_HASH`` are of how the words begin, or of the names of the arguments."""
-    media: str
-    """A short hash of each image or file in it."""
-
-
 SHORT_HASH, START_HASH = 8, 2
 """Characters. A record holds one for each of the newest calls, results and images that left the view: another one with
 the same hash, once in 16 million edits that begin alike, would go unnoticed where all else is as it was."""
@@ -43,25 +29,54 @@ _START = 12
 """Characters."""
 
 
-def said(message: Message) -> Saying:
-    """Hashes of what a message says."""
-    whole = _digest(message, (field for part in message.parts for field in _words(part)))
-    bare, short, media = list[Part](), list[str](), list[str]()
-    for part in message.parts:
-        inner = part.content if isinstance(part, ToolResult) else (part,)
-        media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
-        if isinstance(part, ToolResult):
-            left = replace(part, content=tuple(one for one in part.content if _stays(one)))
-            fields = [field for one in left.content for field in _words(one)]
-            short.append(_short(message, fields, left.text.strip()[:_START]))
-            bare.append(replace(part, content=()))
-        elif isinstance(part, ToolCall):
-            short.append(_short(message, _words(part), _names(part)))
-            bare.append(replace(part, arguments=""))
-        elif _stays(part):
-            bare.append(part)
-    beside = _digest(message, (field for part in bare for field in _words(part)))
-    return Saying(whole, beside, "".join(short), "".join(media))
+class Saying:
+    """What a message says, in whatever form: blanks around texts and in arguments, the order of their keys, the ids of
+    calls, and thinking, which clients drop and no summary tells, do not count. Hashes of it, made when they are asked
+    for: where nothing was cleared, ``all`` is enough.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+
+    @cached_property
+    def all(self) -> bytes:
+        return _digest(self._message, (field for part in self._message.parts for field in _words(part)))
+
+    @property
+    def beside(self) -> bytes:
+        """Of all that clients do not clear to save room: not the words of tool results, arguments, and media."""
+        return self._apart[0]
+
+    @property
+    def clearable(self) -> str:
+        """A short hash, of ``SHORT_HASH`` characters, of the arguments of each call and the words of each result; its
+        last ``START_HASH`` are of how the words begin, or of the names of the arguments."""
+        return self._apart[1]
+
+    @property
+    def media(self) -> str:
+        """A short hash of each image or file in it."""
+        return self._apart[2]
+
+    @cached_property
+    def _apart(self) -> tuple[bytes, str, str]:
+        message = self._message
+        bare, short, media = list[Part](), list[str](), list[str]()
+        for part in message.parts:
+            inner = part.content if isinstance(part, ToolResult) else (part,)
+            media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
+            if isinstance(part, ToolResult):
+                left = replace(part, content=tuple(one for one in part.content if _stays(one)))
+                fields = [field for one in left.content for field in _words(one)]
+                short.append(_short(message, fields, left.text.strip()[:_START]))
+                bare.append(replace(part, content=()))
+            elif isinstance(part, ToolCall):
+                short.append(_short(message, _words(part), _names(part)))
+                bare.append(replace(part, arguments=""))
+            elif _stays(part):
+                bare.append(part)
+        beside = _digest(message, (field for part in bare for field in _words(part)))
+        return beside, "".join(short), "".join(media)
 
 
 def _short(message: Message, fields: Iterable[str], start: str) -> str:

@@ -16,7 +16,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
-from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, said, shape
+from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, shape
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.conversation.recognized import clearable, goes_on, hashes, same_or_cleared, says_again
 from contextfold.formats.base import Format
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_OUTLINE = 4_000
-"""Characters of hashes: of 500 calls and results. A record grows with what its view holds, and not with the history.
-Clients clear results long before so many have followed."""
+"""Characters of hashes: of 500 calls and results, in no more messages. A record grows with what its view holds, and not
+with the history. Clients clear results and images long before so many have followed."""
 
 READ_TOGETHER = 100
 """Messages that are read together: most have a few lines, and to read some hundred takes little longer than few."""
@@ -271,12 +271,13 @@ class History:
 
     def _newest_cleared(self, told: Sequence[int]) -> Sequence[int]:
         """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""
-        sizes = accumulate(len(self._saying(n).clearable) for n in reversed(told))
-        return told[len(told) - sum(size <= LONGEST_OUTLINE for size in sizes) :]
+        newest = told[-(LONGEST_OUTLINE // SHORT_HASH) :]
+        sizes = accumulate(len(self._saying(n).clearable) for n in reversed(newest))
+        return newest[len(newest) - sum(size <= LONGEST_OUTLINE for size in sizes) :]
 
     def _saying(self, index: int) -> Saying:
         if index not in self._sayings:
-            self._sayings[index] = said(self.messages[index])
+            self._sayings[index] = Saying(self.messages[index])
         return self._sayings[index]
 
     def _shape(self, index: int, shortened: Collection[int]) -> bytes:

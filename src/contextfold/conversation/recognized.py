@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, said
+from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying
 from contextfold.messages import Message, Text, ToolCall, ToolResult
 
 At = Callable[[int], Message]
@@ -26,10 +26,10 @@ def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
     What a client writes, it may write otherwise, if behind it stands a call with an id of its own: agents that did the
     same for two people differ in nothing else. Results may only have been cleared, and answers of the model stay.
     """
-    written = [n for n in changed if not says_again(now(n), said(before(n)))]
+    written = [n for n in changed if not says_again(now(n), Saying(before(n)))]
     if any(now(n).role == "assistant" or before(n).role != now(n).role for n in written):
         return False
-    if not all(_has_results(now(n), said(before(n))) for n in written):
+    if not all(_has_results(now(n), Saying(before(n))) for n in written):
         return False
     if written:
         return _is_same_run(before, now, range(written[-1] + 1, count))
@@ -41,13 +41,13 @@ def is_same_behind(before: At, now: At, count: int, told: Sequence[int], changed
     in those that were ``told`` of. What a placeholder stands for, another one's conversation has as well: an id of its
     own tells them apart, or else that the client has only cleared, and what tools have answered since.
     """
-    cleared = [n for n in told if said(now(n)).all != said(before(n)).all]
+    cleared = [n for n in told if Saying(now(n)).all != Saying(before(n)).all]
     behind = range(cleared[-1] + 1 if cleared else count, count)
     if not cleared or _is_same_run(before, now, behind):
         return True
     answered = (n for n in behind if before(n).tool_results)
-    only_cleared = all(says_again(now(n), said(before(n))) for n in changed)
-    return only_cleared and any(said(now(n)).all == said(before(n)).all for n in answered)
+    only_cleared = all(says_again(now(n), Saying(before(n))) for n in changed)
+    return only_cleared and any(Saying(now(n)).all == Saying(before(n)).all for n in answered)
 
 
 def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:
@@ -64,12 +64,12 @@ def _ids(message: Message) -> list[str]:
 
 def says_again(new: Message, old: Saying) -> bool:
     """Whether a message says what another one said, but for what the client has cleared since."""
-    now = said(new)
+    now = Saying(new)
     return now.all == old.all or (now.beside == old.beside and _has_results(new, old))
 
 
 def _has_results(new: Message, old: Saying) -> bool:
-    now = said(new)
+    now = Saying(new)
     are_left = set(hashes(now.media)) <= set(hashes(old.media))
     return are_left and same_or_cleared(clearable(new), now.clearable, old.clearable)
 

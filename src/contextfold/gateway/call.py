@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
-from contextfold.conversation.fingerprint import said
+from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.recognized import goes_on, is_same_behind, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
@@ -158,7 +158,7 @@ class State:
 
         if altered:
             told = [n for n in changed if n in altered]
-            again = all(says_again(now(n), said(before(n))) for n in told)
+            again = all(says_again(now(n), Saying(before(n))) for n in told)
             return again and is_same_behind(before, now, len(old), told, changed)
         return goes_on(before, now, len(old), changed)
 
