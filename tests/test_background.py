@@ -535,15 +535,16 @@ def moves_a_reminder(messages: list[Message], steps: int) -> list[Message]:
     return [*messages[:-2], {"role": "user", "content": f"<todo>{steps}</todo>"}, *messages[-2:]]
 
 
+@pytest.mark.parametrize("read", [parsed, list], ids=["parsed at each turn", "the same objects"])
 @pytest.mark.parametrize("habit", [drops_the_oldest, begins_later, moves_a_reminder], ids=lambda one: one.__name__)
 def test_a_client_that_drops_or_moves_messages_at_each_turn_pays_for_no_summary_that_is_never_used(
-    habit: Callable[[list[Message], int], list[Message]],
+    habit: Callable[[list[Message], int], list[Message]], read: Callable[[list[Message]], list[Message]]
 ) -> None:
     """Each turn was another conversation, for which one was prepared."""
-    slow = Slow()
+    slow, whole = Slow(), worked("Read the modules.", 150, random_id)
     subject, record, passes = compactor(slow, 0.5), None, 0
     for steps in range(10, 150):
-        out = subject.compact(parsed(habit(worked("Read the modules.", steps, random_id), steps)), record)
+        out = subject.compact(read(habit(whole[: 1 + 2 * steps], steps)), record)
         record, passes = out.compaction, passes + out.changed
         is_prepared()
     assert 0 < slow.calls <= passes + 2

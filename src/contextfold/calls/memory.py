@@ -237,8 +237,13 @@ class Memory:
             conversation.append(wire[known:])
             return conversation
         history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        conversation = read = KnownConversation(history)
+        read = KnownConversation(history)
         read.append(wire)
+        if conversation is not None:
+            # It may be the same with something else in it, as behind it a reminder that was another one last time.
+            with self._lock:
+                self._known.setdefault(_key(conversation.history.given), conversation)
+        conversation = read
         if (waiting := self._waiting(history, previous)) is not None:
             conversation = waiting
             conversation.begin_again(read)
