@@ -51,8 +51,8 @@ def is_same_behind(before: At, now: At, count: int, told: Sequence[int], changed
 
 
 def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:
-    """Whether the newest call in these places is the very same one, by an id of its own. Older ones may be examples that
-    stand at the beginning of each conversation.
+    """Whether the newest call in these places is the very same one, by an id of its own. Older ones may be examples
+    that stand at the beginning of each conversation.
     """
     newest = next((n for n in reversed(places) if before(n).tool_calls), None)
     return newest is not None and has_own_id(before(newest)) and _ids(now(newest)) == _ids(before(newest))
