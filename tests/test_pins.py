@@ -7,7 +7,9 @@ from tests.building import conversation
 
 from contextfold import Compactor, Policy, PolicyError
 from contextfold.conversation import pins
+from contextfold.conversation.groups import Walk
 from contextfold.messages import Media, Message, Text, ToolResult
+from contextfold.record.compaction import SummaryRecord, summary_message
 
 REMINDER = "<system-reminder>\nAs you answer, use this context: never commit to main.\n</system-reminder>"
 TEXTS = {
@@ -100,6 +102,13 @@ def test_what_a_client_puts_right_before_the_newest_prompt_stays_beside_it() -> 
     out = Compactor(window=6_000, keep=("messages", 1)).compact(wire)
     assert out.changed
     assert out.messages[-2:] == wire[-2:]
+
+
+def test_an_earlier_summary_right_before_the_newest_prompt_becomes_part_of_the_next_one() -> None:
+    earlier = summary_message(SummaryRecord(text="It was about invoices.", role="user"))
+    said = [Message("user", (Text(text),)) for text in ("Find out why.", "Open files: billing.py", "Go on.")]
+    held = [pins.held(wire, Walk(wire).result(), Policy()) for wire in ([said[0], earlier, said[2]], said)]
+    assert [sorted(places) for places in held] == [[0, 2], [0, 1, 2]]
 
 
 def test_a_predicate_that_raises_is_told_with_the_message_it_was_asked_about() -> None:

@@ -38,11 +38,14 @@ def is_person(message: Message) -> bool:
         message.is_user_turn
         and not is_summary(message)
         and (bool(own_text(message)) or any(isinstance(part, Media | Opaque) for part in message.parts))
-        # LangChain's own middleware and Haystack's compactors mark what they write so; it stands in the user's role,
-        # and no person wrote it.
-        and message.metadata.get("lc_source") != "summarization"
-        and "context_compaction" not in message.metadata
+        and not _is_marked_summary(message)
     )
+
+
+def _is_marked_summary(message: Message) -> bool:
+    # LangChain's own middleware and Haystack's compactors mark what they write so; it stands in the user's role, and no
+    # person wrote it.
+    return message.metadata.get("lc_source") == "summarization" or "context_compaction" in message.metadata
 
 
 def own_text(message: Message) -> str:
@@ -92,9 +95,8 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     newest = newest_user(messages)
     if newest is not None:
         reasons.setdefault(newest, NEWEST_USER)
-        before = newest - 1
-        if before >= 0 and messages[before].is_user_turn and len(messages[before].text) <= SHORT_BEFORE:
-            reasons.setdefault(before, NEWEST_USER)
+        if newest and _stands_beside(messages[newest - 1]):
+            reasons.setdefault(newest - 1, NEWEST_USER)
     first = first_user(messages) if policy.first_user else None
     if first is not None:
         reasons.setdefault(first, FIRST_USER)
@@ -105,6 +107,14 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
             for index in group.indices:
                 reasons.setdefault(index, reason)
     return reasons
+
+
+def _stands_beside(message: Message) -> bool:
+    """Whether a message right before the newest prompt may be of it: an earlier summary there is to become part of the
+    next one.
+    """
+    is_earlier = is_summary(message) or _is_marked_summary(message)
+    return message.is_user_turn and len(message.text) <= SHORT_BEFORE and not is_earlier
 
 
 def about_to_run(messages: Sequence[Message], pending: Iterable[int]) -> set[int]:
