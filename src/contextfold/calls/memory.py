@@ -140,9 +140,10 @@ class KnownConversation:
         # Without a record, agents that did the same for two people may differ in nothing but the task; and what is
         # prepared may tell that, for the agent's own model reads all of the view.
         in_force = previous is not None and self.record is not None and previous.id == self.record.id
-        told = answers(self.history) or range(known)
+        own = answers(self.history)
+        told = own or range(known)
         # A client may have put something between, or taken that away: their order is enough.
-        theirs = answers(history)[: len(told)] if in_force and answers(self.history) else told
+        theirs = answers(history)[: len(own)] if in_force and own else told
         return self.history.is_repeated_in(history, told, theirs) and (in_force or self.history.goes_on_in(history))
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:

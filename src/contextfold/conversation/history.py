@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contextfold import evidence
 from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, shape
 from contextfold.conversation.groups import Grouping, Walk
-from contextfold.conversation.recognized import clearable, goes_on, hashes, same_or_cleared, says_again
+from contextfold.conversation.recognized import clearable, goes_on, hashes, ids_of, same_or_cleared, says_again
 from contextfold.formats.base import Format
 from contextfold.json_values import same
 from contextfold.messages import Message
@@ -230,7 +230,7 @@ class History:
             one, new = self.messages[n], other.messages[m]
             if self.digest_at(n) == other.digest_at(m):
                 return True
-            return _ids(one) == _ids(new) and says_again(new, self._saying(n))
+            return ids_of(one) == ids_of(new) and says_again(new, self._saying(n))
 
         return len(indices) == len(theirs) and all(map(is_same, indices, theirs))
 
@@ -251,7 +251,7 @@ class History:
         behind it a short hash of each of that; empty where there are no messages.
         """
         told = sorted({*gone, *shortened})
-        newest = self._newest_cleared(told)
+        newest = self._newest_clearable(told)
         sayings = [self._saying(n) for n in newest]
         short = "".join([*(saying.clearable for saying in sayings), *(saying.media for saying in sayings)])
         said = [self._saying(n).all for n in told[: len(told) - len(newest)]] + [one.beside for one in sayings]
@@ -261,7 +261,7 @@ class History:
 
     def is_outlined(self, outline: str, gone: Collection[int], shortened: Collection[int]) -> bool:
         """Whether these messages are the ones of an outline, but for what the client has cleared since."""
-        newest = self._newest_cleared(sorted({*gone, *shortened}))
+        newest = self._newest_clearable(sorted({*gone, *shortened}))
         parts = [part for n in newest for part in clearable(self.messages[n])]
         now, size = self.outline_of(gone, shortened), len(fingerprint([]))
         media = size + SHORT_HASH * len(parts)
@@ -269,7 +269,7 @@ class History:
         is_same = bool(outline) and now[:size] == outline[:size] and are_left
         return is_same and same_or_cleared(parts, now[size:media], outline[size:media])
 
-    def _newest_cleared(self, told: Sequence[int]) -> Sequence[int]:
+    def _newest_clearable(self, told: Sequence[int]) -> Sequence[int]:
         """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""
         newest = told[-(LONGEST_OUTLINE // SHORT_HASH) :]
         sizes = accumulate(len(self._saying(n).clearable) for n in reversed(newest))
@@ -355,10 +355,6 @@ def _mark(wire: Any) -> object:
 
 
 _TEXTS = {str}
-
-
-def _ids(message: Message) -> list[str]:
-    return [call.id for call in message.tool_calls]
 
 
 def _is_bounded(wire: Any) -> bool:

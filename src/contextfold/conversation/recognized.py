@@ -29,7 +29,7 @@ def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
     written = [n for n in changed if not says_again(now(n), Saying(before(n)))]
     if any(now(n).role == "assistant" or before(n).role != now(n).role for n in written):
         return False
-    if not all(_has_results(now(n), Saying(before(n))) for n in written):
+    if not all(_is_same_or_cleared(now(n), Saying(before(n))) for n in written):
         return False
     if written:
         return _is_same_run(before, now, range(written[-1] + 1, count))
@@ -55,20 +55,21 @@ def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:
     that stand at the beginning of each conversation.
     """
     newest = next((n for n in reversed(places) if before(n).tool_calls), None)
-    return newest is not None and has_own_id(before(newest)) and _ids(now(newest)) == _ids(before(newest))
+    return newest is not None and has_own_id(before(newest)) and ids_of(now(newest)) == ids_of(before(newest))
 
 
-def _ids(message: Message) -> list[str]:
+def ids_of(message: Message) -> list[str]:
+    """The ids of its calls."""
     return [call.id for call in message.tool_calls]
 
 
 def says_again(new: Message, old: Saying) -> bool:
     """Whether a message says what another one said, but for what the client has cleared since."""
     now = Saying(new)
-    return now.all == old.all or (now.beside == old.beside and _has_results(new, old))
+    return now.all == old.all or (now.beside == old.beside and _is_same_or_cleared(new, old))
 
 
-def _has_results(new: Message, old: Saying) -> bool:
+def _is_same_or_cleared(new: Message, old: Saying) -> bool:
     now = Saying(new)
     are_left = set(hashes(now.media)) <= set(hashes(old.media))
     return are_left and same_or_cleared(clearable(new), now.clearable, old.clearable)
