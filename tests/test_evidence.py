@@ -883,6 +883,28 @@ def test_of_a_stack_trace_the_frame_outside_of_libraries_is_quoted(library: str,
         assert set(map(str.strip, own.format(page=page, n=4101).splitlines())) <= set(lines)
 
 
+@pytest.mark.parametrize(
+    ("said", "frame"),
+    [
+        ("Unhandled exception. Acme.LateException: no refund", "   at Acme.{word}.Run(Int32 n)"),
+        (
+            "/gems/orm/save.rb:84:in `save!': Amount too high (Orm::Bad)",
+            "\tfrom /gems/{word}.rb:{n}:in `run'",
+        ),
+        (
+            "PHP Fatal error:  Uncaught App\\Late: refund exceeds total",
+            "#{n} /app/{word}.php({n}): {word}->run()",
+        ),
+        ("thread 'main' panicked at src/pay.rs:9:5:", "  {n}: {word}::run\n             at ./src/{word}.rs:{n}:14"),
+        ("Plan: 1 to add, 1 to destroy.", '  ~ resource "aws_instance" "{word}_{n}" {{'),
+    ],
+)
+def test_what_went_wrong_is_quoted_before_the_names_below_it(said: str, frame: str) -> None:
+    """An error whose class stands behind other words was no failure, and gave way to the names of its frames."""
+    frames = [frame.format(word=word, n=70 + n) for n, word in enumerate(NOUNS)]
+    assert said in chosen([answered("\n".join([said, *frames]))], budget=90).splitlines()
+
+
 @pytest.mark.parametrize("between", [",", " | ", "\t"])
 def test_a_row_of_a_wide_table_stands_whole_below_what_names_its_columns(between: str) -> None:
     """Rows of more than 160 characters were cut: no piece of one had a head, and the last one no id."""

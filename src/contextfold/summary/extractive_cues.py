@@ -352,9 +352,19 @@ OPEN = Cue(
     ("todo", "- [ ]"),
 )
 
+_LEAD = (
+    r"Caused by: |Uncaught (?:\(in promise\) )?|Unhandled exception[.:] "
+    r"|Exception in thread \"[^\"\n]{1,80}\" |-+> |E {3,9}"
+)
+"""How runtimes and test runners lead up to the class of an error."""
+
 ERROR = re.compile(
     # a test in a report
-    r"^\s{0,40}(?:[✕✖✗✘❌] ?\w|not ok\b)|\bFAILED(?:\s{1,9}\[ {0,2}\d{1,3}%\])?\s{0,9}$"
+    r"^\s{0,40}(?:[✕✖✗✘❌] ?\w|● [^\n]{1,200} › |not ok\b)|\bFAILED(?:\s{1,9}\[ {0,2}\d{1,3}%\])?\s{0,9}$"
+    rf"|^\s{{0,40}}(?:{_LEAD})[\w.$\\]*(?:Error|Exception|Throwable|Panic|Failure)\b(?::|\s*$)|^E {{3,9}}assert\b"
+    r"|^thread '[^'\n]{1,80}'(?: \(\d{1,20}\))? panicked at |^PHP (?:Fatal|Parse) error:"
+    r"|^(?:Segmentation fault\b|CONFLICT \(|Automatic merge failed)"
+    r"|^\S{1,300}\.rb:\d{1,7}:in [`'][^'\n]{1,80}': "
     r"|^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
     r"|fehler|ERR!)\b[^\n:]{0,20}:(?!\s*(?:null|[Nn]one|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$))"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
@@ -400,8 +410,9 @@ ERROR_WORDS = (
         "not ok",
     ),
     *("abgelaufen", "verweigert", "überschritten", "o such file", "exit", "returncode", "failed"),
+    *("Throwable", "E   ", ".rb:", "Segmentation fault", "CONFLICT"),
     *("错误", "エラー", "失败", "过期", "超时", "被拒绝", "超出限制", "期限切れ", "タイムアウト", "拒否され"),
-    *"✕✖✗✘❌",
+    *"✕✖✗✘❌●",
 )
 """One of these stands in each match of ``ERROR``."""
 
@@ -409,6 +420,8 @@ OUTCOME = re.compile(
     r"\b\d+ (?:passed|skipped|failures?|warnings?|tests?|files? changed|bestanden|übersprungen)\b"
     r"|\b(?:is ready|succeeded|completed|deployed|installed|created|built|finished|erfolgreich|fertig"
     r"|abgeschlossen)\b"
+    r"|\b\d+ (?:to (?:add|change|destroy)|added|changed|destroyed|vulnerabilit(?:y|ies))\b"
+    r"|\b(?:must be replaced|forces replacement|will be (?:destroyed|updated in-place))\b"
     r"|^(?:note|hint|result|hinweis)s?:|成功|完成|失败|通过|已部署|注意[:：]|完了|成功しました|失敗",
     re.IGNORECASE,
 )
@@ -418,6 +431,7 @@ OUTCOME_WORDS = (
     *(" passed", " skipped", " failure", " warning", " test", " changed", " bestanden", " übersprungen", "is ready"),
     *("succeeded", "completed", "deployed", "installed", "created", "built", "finished", "erfolgreich", "fertig"),
     *("abgeschlossen", "note:", "notes:", "hint:", "hints:", "result:", "results:", "hinweis:", "hinweiss:"),
+    *(" to add", " to change", " to destroy", " added", "destroyed", "vulnerabilit", " replace", "updated in-place"),
     *("成功", "完成", "失败", "通过", "已部署", "注意", "完了", "失敗"),
 )
 """One of these stands in each match of ``OUTCOME`` in lower case, as far as the text is ASCII."""
