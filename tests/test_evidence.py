@@ -800,7 +800,7 @@ def test_no_line_counts_more_than_64_bits_hold() -> None:
         assert " ".join(names) in select(candidates, budget=2_000, already=(), count=count, now=0)
 
 
-@pytest.mark.parametrize("form", ["json", "yaml", "csv"])
+@pytest.mark.parametrize("form", ["json", "yaml", "csv", "quoted csv"])
 def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> None:
     """Of thirty orders the one that was not paid: its field stood alone, or gave way to the names of customers."""
     people = [f"{first} {last}" for first in ("Ada", "Bo", "Cleo", "Dina", "Eve", "Finn") for last in ("Lee", "Moss")]
@@ -808,6 +808,9 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
     for page in range(3):
         orders = [{"id": f"ord_{page}{n:02}", "buyer": people[(n + page) % 12], "state": "paid"} for n in range(30)]
         orders[7 + page]["state"] = "charged twice"
+        if form == "quoted csv":
+            for order in orders[::2]:
+                order["buyer"] = f'"{", ".join(reversed(order["buyer"].split()))}"'
         if form == "json":
             outputs.append(json.dumps(orders, indent=2))
         elif form == "yaml":
@@ -905,14 +908,16 @@ def test_what_went_wrong_is_quoted_before_the_names_below_it(said: str, frame: s
     assert said in chosen([answered("\n".join([said, *frames]))], budget=90).splitlines()
 
 
-@pytest.mark.parametrize("between", [",", " | ", "\t"])
+@pytest.mark.parametrize("between", [",", '","', " | ", "\t", "   "])
 def test_a_row_of_a_wide_table_stands_whole_below_what_names_its_columns(between: str) -> None:
     """Rows of more than 160 characters were cut: no piece of one had a head, and the last one no id."""
     columns = ["ticket", "customer", "owner", "team", "plan", "region", "origin", "product", "channel", "outcome"]
     rows = [[f"T{4000 + n}", "Ada Lovelace-Byron", *["some longer value here"] * 7, "closed"] for n in range(20)]
     rows[11][2:] = ["an entirely different value"] * 7 + ["refunded"]
-    lines = chosen([answered("\n".join(map(between.join, [columns, *rows])))], budget=150).splitlines()
-    assert between.join(rows[11]) in lines[lines.index(between.join(columns)) :]
+    end = '"' if between == '","' else ""
+    table = [f"{end}{between.join(row)}{end}" for row in [columns, *rows]]
+    lines = chosen([answered("\n".join(table))], budget=150).splitlines()
+    assert table[12] in lines[lines.index(table[0]) :]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import Any
 
 from contextfold import identifiers, json_values, quoting
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
+from contextfold.evidence.tables import unquoted
 from contextfold.harness import is_note, pieces, without_reminders
 from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, texts
 
@@ -49,6 +50,9 @@ _GUTTER = re.compile(r"[^\S\n]*(\d{1,9})(→|\t|[^\S\n]*\|(?=\s|$))")
 """A number before a row: that of a line in a listing, or the first cell of a table."""
 
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
+_GAP = re.compile(r"[^\s.!?]  +(?=\S)")
+"""What parts the cells of a row that blanks fill up. Behind a sentence, two blanks part nothing."""
+
 _BREAK = re.compile(r"[\s,;|&，。、；]")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _MOVE = re.compile(r"(?:\x1b\[(?:\d{0,4}[ABEFH]|\d{1,4};\d{0,4}[Hf]|;\d{0,4}[Hf]|[23]J|\?1049[hl]))+")
@@ -280,9 +284,12 @@ def _is_row(row: str) -> bool:
     """Whether a line is a row of a wide table by its signs: a piece of one has no head."""
     if len(row) > WIDEST_ROW:
         return False
-    if row.count("|") >= LEAST_CELLS or row.count("\t") >= LEAST_CELLS:
+    if row.count("|") >= LEAST_CELLS or row.count("\t") >= LEAST_CELLS or len(_GAP.findall(row)) >= LEAST_CELLS:
         return True
-    return row.count(",") > LEAST_CELLS and not any(sign in row for sign in (", ", '"', " = "))
+    if row.count(",") <= LEAST_CELLS or row[0] in "[{" or any(sign in row for sign in ('":', " = ")):
+        return False
+    cells = unquoted(row)
+    return cells.count(",") > LEAST_CELLS and ", " not in cells
 
 
 def _unescaped(text: str) -> str:

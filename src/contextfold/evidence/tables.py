@@ -39,6 +39,7 @@ LEAST_WORTH = 0.8
 
 _CELLS = {",": re.compile(","), "\t": re.compile("\t"), " ": re.compile(r"\s{2,}")}
 _BORDER = re.compile(r"[|│┃]")
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 _PERIOD = re.compile(r"(?:(?:19|20)\d\d|[A-Z]{1,3}'?\d{1,2}|\d\d?[./]\d\d?[./]\d{2,4})(?!\w)")
 """A year, a quarter or a day: figures that name a column."""
 
@@ -123,7 +124,13 @@ def _form(text: str) -> _Form:
     return mark, len(_cells(text, mark)), 0 if mark == "|" else len(text.split())
 
 
+def unquoted(text: str) -> str:
+    """A row of CSV whose quoted cells have other signs in place of their commas."""
+    return _QUOTED.sub(lambda cell: cell[0].replace(",", ";"), text) if '"' in text else text
+
+
 def _cells(text: str, mark: str) -> list[str]:
+    text = unquoted(text) if mark == "," else text
     return _BORDER.split(text.strip("|│┃")) if mark == "|" else _CELLS[mark].split(text)
 
 
@@ -191,7 +198,7 @@ def _records(texts: Sequence[str]) -> tuple[dict[str, list[int]], dict[tuple[str
                 break
         if sign == "  ":
             tables[" ", len(list(filter(None, text.split(sign))))].append(n)
-        elif sign and (many := text.count(sign)) > 1:
+        elif sign and (many := (unquoted(text) if sign == "," else text).count(sign)) > 1:
             tables["|" if sign in "│┃" else sign, many].append(n)
     return fields, tables
 
