@@ -24,7 +24,7 @@ from contextfold.evidence import clips as parts_of_lines
 from contextfold.evidence.blocks import Blocks, Floats, Numbers
 from contextfold.evidence.clips import clips
 from contextfold.evidence.greedy import Choice
-from contextfold.evidence.tables import head_of
+from contextfold.evidence.tables import exceptions, head_of
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
 from contextfold.recall import search
@@ -800,7 +800,7 @@ def test_no_line_counts_more_than_64_bits_hold() -> None:
         assert " ".join(names) in select(candidates, budget=2_000, already=(), count=count, now=0)
 
 
-@pytest.mark.parametrize("form", ["json", "yaml", "csv", "quoted csv"])
+@pytest.mark.parametrize("form", ["json", "nested json", "yaml", "nested yaml", "csv", "quoted csv"])
 def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> None:
     """Of thirty orders the one that was not paid: its field stood alone, or gave way to the names of customers."""
     people = [f"{first} {last}" for first in ("Ada", "Bo", "Cleo", "Dina", "Eve", "Finn") for last in ("Lee", "Moss")]
@@ -813,6 +813,12 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
                 order["buyer"] = f'"{", ".join(reversed(order["buyer"].split()))}"'
         if form == "json":
             outputs.append(json.dumps(orders, indent=2))
+        elif form == "nested json":
+            nested = [{"id": o["id"], "of": {"buyer": o["buyer"]}, "state": o["state"]} for o in orders]
+            outputs.append(json.dumps(nested, indent=2))
+        elif form == "nested yaml":
+            rows = [f"- id: {o['id']}\n  items:\n  - sku: lamp\n    many: 2\n  state: {o['state']}" for o in orders]
+            outputs.append("\n".join(rows))
         elif form == "yaml":
             outputs.append("\n".join(f"- id: {o['id']}\n  buyer: {o['buyer']}\n  state: {o['state']}" for o in orders))
         else:
@@ -821,6 +827,12 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
     for page in range(3):
         state = [n for n, line in enumerate(lines) if "charged twice" in line][page]
         assert f"ord_{page}{7 + page:02}" in "".join(lines[max(0, state - 2) : state + 1])
+
+
+def test_no_record_is_named_by_the_one_before() -> None:
+    orders = [{"state": "late" if n == 8 else "paid", "id": f"ord_{n}", "of": {"buyer": "Ada"}} for n in range(20)]
+    lines = [line.strip() for line in json.dumps(orders, indent=1).splitlines() if len(line.strip()) > 2]
+    assert exceptions(lines, {}) == {}
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def exceptions(texts: Sequence[str], heads: dict[tuple[str, int], int | None]) -
     found: dict[int, int | None] = {}
     for numbers in fields.values():
         for n in _exceptional(numbers, [texts[n].rstrip(",") for n in numbers]):
-            found[n] = heads["", n] = _naming(texts, n)
+            found[n] = heads["", n] = _naming(texts, n, numbers[0])
     for (mark, _), numbers in tables.items():
         rows = [_cells(texts[n], mark) for n in numbers] if len(numbers) >= LEAST_RECORDS else []
         for column in zip(*rows, strict=False):
@@ -213,16 +213,53 @@ def _exceptional(numbers: Sequence[int], values: Sequence[str]) -> Iterable[int]
     return [n for n, value in zip(numbers, values, strict=True) if value != usual]
 
 
-def _naming(texts: Sequence[str], field: int) -> int | None:
-    """The line above a field that names its object: the nearest with such a key in JSON, the first one in YAML."""
-    is_json = texts[field].startswith('"')
+def _naming(texts: Sequence[str], field: int, first: int) -> int | None:
+    """The line above a field that names its object: the nearest with such a key in JSON, the first one in YAML.
+    ``first``: the first field with this key.
+
+    Braces alone are no lines, and what another object or list parts from the field may be the record before. So there,
+    the key must stand above the first of these fields, too.
+    """
+    named, passed = (_naming_in_json if texts[field].startswith('"') else _naming_in_yaml)(texts, field)
+    found = None if named is None else is_field(texts[named])
+    if found is None or not passed:
+        return named
+    above = {one["key"] for text in texts[max(0, first - FARTHEST_FIELD) : first] if (one := is_field(text))}
+    return named if found["key"] in above - passed else None
+
+
+def _naming_in_json(texts: Sequence[str], field: int) -> tuple[int | None, set[str]]:
+    """It, and what is not empty where another object or list stands between."""
+    inner, passed = 0, set[str]()
+    for n in range(field - 1, max(-1, field - FARTHEST_FIELD), -1):
+        if texts[n].endswith(("{", "[")):
+            inner -= 1
+        elif not texts[n].endswith(","):
+            inner, passed = inner + 1, {""}
+        elif not inner:
+            found = is_field(texts[n])
+            if found is None or _NAMING.fullmatch(found["key"]):
+                return (n if found else None), passed
+        if inner < 0:  # the field's own object begins
+            break
+    return None, passed
+
+
+def _naming_in_yaml(texts: Sequence[str], field: int) -> tuple[int | None, set[str]]:
+    """It, and the keys with which items of lists between begin, which look alike and stand below a key of their own."""
+    is_inner, passed = False, set[str]()
     for n in range(field - 1, max(-1, field - FARTHEST_FIELD), -1):
         found = is_field(texts[n])
-        if found is None or texts[n + 1].startswith("- ") or (is_json and not texts[n].endswith(",")):
-            return None
-        if found["item"] or (is_json and _NAMING.fullmatch(found["key"])):
-            return n
-    return None
+        if is_inner:
+            is_inner = not texts[n].endswith(":")
+        elif found is None or texts[n + 1].startswith("- "):
+            break
+        elif found["item"]:
+            if texts[max(0, n - FARTHEST_FIELD) : n + FARTHEST_FIELD].count(texts[n]) == 1:
+                return n, passed
+            is_inner = True
+            passed.add(found["key"])
+    return None, passed
 
 
 # ---- records of several lines ----
