@@ -829,10 +829,24 @@ def test_the_one_record_that_differs_is_quoted_with_what_names_it(form: str) -> 
         assert f"ord_{page}{7 + page:02}" in "".join(lines[max(0, state - 2) : state + 1])
 
 
-def test_no_record_is_named_by_the_one_before() -> None:
+@pytest.mark.parametrize("start", [0, 1])
+def test_no_record_is_named_by_the_one_before(start: int) -> None:
+    """Also where the first one is cut off."""
     orders = [{"state": "late" if n == 8 else "paid", "id": f"ord_{n}", "of": {"buyer": "Ada"}} for n in range(20)]
     lines = [line.strip() for line in json.dumps(orders, indent=1).splitlines() if len(line.strip()) > 2]
-    assert exceptions(lines, {}) == {}
+    assert exceptions(lines[start:], {}) == {}
+    shop = [f"mode: {'debug' if n == 8 else 'plain'}\nkind: shop\nname: shop-{n}\nplace: here" for n in range(14)]
+    read = Block(lines_of(answered("\n".join("\n".join(shop).splitlines()[start:]))), Vocabulary())
+    assert read.head_of(read.texts.index("mode: debug")) is None
+
+
+def test_of_several_documents_the_one_that_differs_is_quoted_with_its_name() -> None:
+    """Each line of them comes again and again, so they were taken for a log."""
+    maps = [f"kind: Map\nname: cm-{n}\nplace: eu\nmode: {'debug' if n == 7 else 'plain'}" for n in range(14)]
+    read = Block(lines_of(answered("\n---\n".join(maps))), Vocabulary())
+    name = read.head_of(read.texts.index("mode: debug"))
+    assert name is not None
+    assert read.texts[name] == "name: cm-7"
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def exceptions(texts: Sequence[str], heads: dict[tuple[str, int], int | None]) -
     found: dict[int, int | None] = {}
     for numbers in fields.values():
         for n in _exceptional(numbers, [texts[n].rstrip(",") for n in numbers]):
-            found[n] = heads["", n] = _naming(texts, n, numbers[0])
+            found[n] = heads["", n] = _naming(texts, n, numbers)
     for (mark, _), numbers in tables.items():
         rows = [_cells(texts[n], mark) for n in numbers] if len(numbers) >= LEAST_RECORDS else []
         for column in zip(*rows, strict=False):
@@ -213,19 +213,23 @@ def _exceptional(numbers: Sequence[int], values: Sequence[str]) -> Iterable[int]
     return [n for n, value in zip(numbers, values, strict=True) if value != usual]
 
 
-def _naming(texts: Sequence[str], field: int, first: int) -> int | None:
+def _naming(texts: Sequence[str], field: int, alike: Sequence[int]) -> int | None:
     """The line above a field that names its object: the nearest with such a key in JSON, the first one in YAML.
-    ``first``: the first field with this key.
+    ``alike``: all fields with the same key.
 
     Braces alone are no lines, and what another object or list parts from the field may be the record before. So there,
-    the key must stand above the first of these fields, too.
+    the key must stand above the first of these fields, and not below the last.
     """
     named, passed = (_naming_in_json if texts[field].startswith('"') else _naming_in_yaml)(texts, field)
     found = None if named is None else is_field(texts[named])
     if found is None or not passed:
         return named
-    above = {one["key"] for text in texts[max(0, first - FARTHEST_FIELD) : first] if (one := is_field(text))}
-    return named if found["key"] in above - passed else None
+    first, behind = alike[0], alike[-1] + 1
+    above, below = (
+        {one["key"] for text in part if (one := is_field(text))}
+        for part in (texts[max(0, first - FARTHEST_FIELD) : first], texts[behind : behind + FARTHEST_FIELD])
+    )
+    return named if found["key"] in above - below - passed else None
 
 
 def _naming_in_json(texts: Sequence[str], field: int) -> tuple[int | None, set[str]]:
@@ -289,11 +293,20 @@ def record_of(texts: Sequence[str], row: int, marks: Marks) -> int | None:
     what was found, the sender of a mail.
     """
     lines: list[int] = []
+    own = marks.get(row)
     for n in range(row - 1, max(-1, row - FARTHEST_FIELD), -1):
-        if n in marks:
-            lines.insert(0, n)
-        elif lines:
+        if n not in marks:
+            if lines:
+                break
+        elif marks[n] == own:
             break
+        else:
+            lines.insert(0, n)
+    if own is not None:  # the record before ends among these lines: what stands behind a line like this one is its own
+        ends = [n for n in (*range(FARTHEST_FIELD), *range(len(texts) - FARTHEST_FIELD, len(texts))) if n in marks]
+        last = {marks[n]: n for n in ends}
+        first = {marks[n]: n for n in reversed(ends)}
+        lines = [n for n in lines if first[marks[n]] < first[own] and last[marks[n]] < last[own]]
     if len({marks[n] for n in lines}) < len(lines):  # a log
         return None
     # a line that begins as this one does is another one of the same file
