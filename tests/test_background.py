@@ -550,6 +550,20 @@ def test_a_client_that_drops_or_moves_messages_at_each_turn_pays_for_no_summary_
     assert 0 < slow.calls <= passes + 2
 
 
+def test_branches_that_begin_with_the_same_objects_pay_for_the_summaries_that_they_use() -> None:
+    """Each turn of one took the place of the other, with the summary that was prepared for it."""
+    slow, shared = Slow(), worked("Read the modules.", 6, random_id)
+    ids = (random_id, lambda step: random_id(80 + step), lambda step: random_id(160 + step))
+    branches = [[*shared, *worked("Go on.", 80, id_of)] for id_of in ids]
+    subject, records, passes = compactor(slow, 0.5), dict[int, Any](), 0
+    for stop in range(len(shared) + 2, len(branches[0]) + 1, 2):
+        for number, branch in enumerate(branches):
+            out = subject.compact(branch[:stop], records.get(number))
+            records[number], passes = out.compaction, passes + out.changed
+            is_prepared()
+    assert 3 < slow.calls <= passes + len(branches)
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_summary_behind_which_the_model_failed_is_taken_by_equal_messages(is_async: bool) -> None:
     """Who tries again has often read the conversation again, too."""

@@ -191,7 +191,7 @@ class Memory:
         self._count_text = count_text
         self._most = most
         self._most_tokens = most_tokens
-        self._known: OrderedDict[tuple[int, int], KnownConversation] = OrderedDict()
+        self._known: OrderedDict[tuple[int, ...], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
 
     def format_of(self, wire: Sequence[Any]) -> Format | None:
@@ -252,7 +252,7 @@ class Memory:
         conversation.marked = formats.marked(wire)
         return conversation
 
-    def _key_of(self, wire: Sequence[Any]) -> tuple[int, int]:
+    def _key_of(self, wire: Sequence[Any]) -> tuple[int, ...]:
         """Where a conversation is kept that these messages seem to continue: the one that begins with the very same
         objects, or with other instructions before them.
         """
@@ -287,8 +287,13 @@ class Memory:
     def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         conversation.tokens = sum(conversation.history.sizes)
+        key = _key(conversation.history.given)
         with self._lock:
-            self._known[_key(conversation.history.given)] = conversation
+            other = self._known.pop(key, None)
+            # Branches begin with the same objects. What was paid for one of them is found by what its messages say.
+            if other is not None and other is not conversation and (other.attempt or other.background):
+                self._known[*key, id(other)] = other
+            self._known[key] = conversation
             # What is forgotten is read again: it costs time and loses nothing.
             tokens = sum(known.tokens for known in self._known.values())
             while len(self._known) > self._most or (tokens > self._most_tokens and len(self._known) > 1):
@@ -300,7 +305,7 @@ def answers(history: History) -> list[int]:
     return [n for n, message in enumerate(history.messages) if message.role == "assistant"]
 
 
-def _key(wire: Sequence[Any]) -> tuple[int, int]:
+def _key(wire: Sequence[Any]) -> tuple[int, ...]:
     # The first objects alone may be instructions that many conversations share.
     # The objects are kept alive with the conversation, so their ids stay theirs.
     second = max(1, formats.opening(wire))
