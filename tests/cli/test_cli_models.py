@@ -82,6 +82,20 @@ def test_a_model_that_fails_leaves_a_view_and_a_warning(session: Path, server: P
     assert "the built-in extractive summary stands in" in result.stdout
 
 
+def test_a_failure_that_the_settings_let_through_is_one_line(
+    session: Path, server: ProviderServer, tmp_path: Path
+) -> None:
+    server.faults.add(Fault.http_error(401, "wrong key"), when=lambda request: request.model == "locked", times=9)
+    config = tmp_path / "settings.yaml"
+    config.write_text("on_failure: raise\n", encoding="utf-8")
+    options = ["--window", "8000", "--summarizer", "openai:locked", "--base-url", server.openai_url]
+    result = run(str(session), *options, "--config", str(config))
+    assert result.exit_code == 3
+    assert f"{session}: the summary by openai:locked failed: " in result.stderr
+    assert "wrong key" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

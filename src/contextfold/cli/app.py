@@ -12,7 +12,7 @@ import io
 import logging
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,10 +42,11 @@ from contextfold.cli.options import (
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.cli.view import view
-from contextfold.errors import ContextfoldError
+from contextfold.errors import ContextfoldError, SummaryFailed
 
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
+    from contextfold.observe import Event
     from contextfold.policy import Policy
     from contextfold.summary.models import SummaryModel
 
@@ -160,8 +161,8 @@ def compact(
             files.check_writable(output)
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
-        with _live_progress(named.name, quiet) as hooks:
-            compactor = _compactor(window, model, policy, model_of_summary, hooks)
+        with _live_progress(named.name, quiet) as hooks, _failures_told(named.name) as on_event:
+            compactor = _compactor(window, model, policy, model_of_summary, {**hooks, "on_event": on_event})
             result = compactor.compact(
                 conversation.messages, format=conversation.format, to=to, tools=conversation.tools
             )
@@ -217,6 +218,20 @@ def _live_progress(summarizer: str, quiet: bool) -> Iterator[Mapping[str, Any]]:
 
     with LiveProgress(screen.console(stderr=True), summarizer) as progress:
         yield progress.hooks
+
+
+@contextmanager
+def _failures_told(summarizer: str) -> Iterator[Callable[[Event], None]]:
+    """A hook, and the summarizer's own error, which ``on_failure: raise`` lets through, as one of ours."""
+    failed: list[Event] = []
+    try:
+        yield lambda event: failed.append(event) if event.name == "summary_failed" else None
+    except ContextfoldError:
+        raise
+    except Exception as error:
+        if not failed:  # a bug stays visible
+            raise
+        raise SummaryFailed(f"the summary by {summarizer} failed: {failed[-1].message}") from error
 
 
 def _show_json(result: CompactionResult, seconds: float, *, beside_view: bool) -> None:
