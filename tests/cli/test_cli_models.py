@@ -100,14 +100,19 @@ def test_a_failure_that_the_settings_let_through_is_one_line(
     ("options", "words"),
     [
         (["--summarizer", "openai:x"], "openai:x needs a key: set OPENAI_API_KEY"),
-        (["--summarizer", "gpt"], "it names no provider and model"),
-        (["--summarizer", "openai:x", "--base-url", "http://x", "--summary-api", "old"], "api is 'old'"),
+        (["--summarizer", "openai:x"], "OPENAI_API_KEY in the environment\n"),
+        (["--summarizer", "gpt"], "--summarizer 'gpt': it names no provider and model; there are extractive, openai"),
+        (["--summarizer", "x:gpt"], "and openai:MODEL with --base-url for"),
+        (["--summarizer", "openai:x", "--base-url", "http://x", "--summary-api", "old"], ": --summary-api is 'old'"),
+        (["--summarizer", "openai:x", "--base-url", "x"], ": --base-url is 'x'"),
+        (["--summarizer", "openai:x", "--base-url", "http://x", "--summary-window", "9"], ": --summary-window is 9:"),
+        (["--summarizer", "openai:x", "--base-url", "http://x", "--summary-fallback", "y"], "--summary-fallback 'y'"),
         (["--summary-api", "chat"], "--summary-api chat: the extractive summarizer calls no provider"),
         (["--summary-window", "4000"], "--summary-window 4000: the extractive"),
         (["--summary-fallback", "openai:x"], "--summary-fallback openai:x: the extractive"),
     ],
 )
-def test_what_cannot_be_is_one_line(options: list[str], words: str, session: Path) -> None:
+def test_what_cannot_be_is_one_line_that_names_the_options(options: list[str], words: str, session: Path) -> None:
     result = run(str(session), *options)
     assert result.exit_code == 2
     assert words in result.stderr

@@ -115,6 +115,8 @@ def test_a_recorded_session_becomes_a_report_or_is_replayed(tmp_path: Path) -> N
         (["FILE", "--compare", "window", "window=9"], "'window' is not NAME=VALUE"),
         (["FILE", "--compare", "window=zero", "window=9"], "a whole number of at least 1"),
         (["FILE", "--compare", "widow=9000", "window=9000"], "widow"),
+        (["FILE", "--compare", "window=9", "keep=x"], ": --compare 'keep=x': 'x' is not a size"),
+        (["FILE", "--keep", "messages:9", "--trigger", "messages:5"], ": --keep and --trigger: keep messages:9 is not"),
         (["FILE", "--allow-changes"], "--allow-changes is for --store"),
         (["FILE", "--out", "/nowhere/report.html"], "there is no folder /nowhere"),
         (["/nowhere/session.json"], "cannot be read"),

@@ -210,9 +210,7 @@ def _check(settings: Any) -> None:
     if settings.window is not None:
         Limits.of(settings.policy, settings.window)
     if settings.summarizer not in (EXTRACTIVE, SAME):
-        from contextfold.summary.models import SummaryModel
-
-        SummaryModel(settings.summarizer, base_url=settings.base_url)
+        Named(settings.summarizer, settings.base_url, others=(EXTRACTIVE, SAME)).summarizer()
     elif settings.base_url is not None:
         raise PolicyError(f"--base-url {settings.base_url}: the summarizer {settings.summarizer} has no address")
     resolved(settings.store_url)

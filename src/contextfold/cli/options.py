@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -105,21 +106,26 @@ Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one
 
 
 def load_settings(config: str | None, trigger: str | None, target: str | None, keep: str | None) -> Settings:
-    """The settings of ``--config`` and the environment, under the sizes that were typed.
+    """The settings of ``--config`` and the environment, under the sizes that were typed."""
+    sizes = (("trigger", trigger), ("target", target), ("keep", keep))
+    return load_under(config, {name: size for name, size in sizes if size is not None})
 
-    Errors name an option as it was typed, not the argument that it becomes.
+
+def load_under(config: str | None, given: Mapping[str, Any], places: Mapping[str, str] | None = None) -> Settings:
+    """The settings of ``--config`` and the environment, under what was ``given``.
+
+    Errors name an option as it was typed, not the argument that it becomes. ``places``: where one stood that has none
+    of its own.
     """
     from contextfold.settings import load
 
-    typed: dict[str, Any] = {
-        name: size for name, size in (("trigger", trigger), ("target", target), ("keep", keep)) if size is not None
-    }
     try:
-        return load(config, **typed)
+        return load(config, **given)
     except PolicyError as error:
         said = str(error)
-        for name in typed:
-            said = said.replace(f"the argument {name}", f"--{name}")
+        for name in given:
+            place = (places or {}).get(name, f"--{name}")
+            said = re.sub(rf"\bthe argument {re.escape(name)}\b", lambda _, place=place: place, said)
         raise PolicyError(said, error.problems) from None
 
 

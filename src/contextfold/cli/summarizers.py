@@ -5,6 +5,7 @@ What belongs here: options in, a summarizer out. What does not: what a name may 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,21 @@ if TYPE_CHECKING:
 
 EXTRACTIVE = "extractive"
 
+_TYPED = {
+    "base_url is": "--base-url is",
+    "api is": "--summary-api is",
+    "window is": "--summary-window is",
+    "with a base_url": "with --base-url",
+    ", or pass client=": "",
+}
+"""What errors of ``SummaryModel`` say of its arguments, and what someone who typed a command reads in its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """What was typed for ``--summarizer``, ``--base-url``, and the options that begin with ``--summary-``.
 
-    ``place``: where the name stands, if it was not typed.
+    ``place``: where the name stands, if it was not typed. ``others``: the names that are no model's.
     """
 
     name: str
@@ -31,6 +41,7 @@ class Named:
     window: int | None = None
     fallbacks: Sequence[str] = ()
     place: str | None = None
+    others: Sequence[str] = (EXTRACTIVE,)
 
     @classmethod
     def of(cls, typed: str | None, settings: Settings, base_url: str | None, **options: Any) -> Named:
@@ -38,19 +49,28 @@ class Named:
         name = typed or (settings.enabled and settings.summary_model) or EXTRACTIVE
         return cls(name, base_url, place=settings.place("model_name") if typed is None else None, **options)
 
+    def _model(self, option: str, name: str, **options: Any) -> SummaryModel:
+        """The model of this name. Errors name an option as it was typed, not the argument that it becomes."""
+        from contextfold.summary.models import SummaryModel
+
+        try:
+            return SummaryModel(name, **options)
+        except PolicyError as error:
+            said = str(error).replace("there are openai:", f"there are {', '.join(self.others)}, openai:")
+            for argument, typed in _TYPED.items():
+                said = said.replace(argument, typed)
+            if self.place is not None:
+                raise PolicyError(f"{self.place}: model_name: {said}") from None
+            raise PolicyError(re.sub(r"^summarizer\b", option, said)) from None
+
     def summarizer(self) -> SummaryModel | None:
         """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong."""
         if self.name != EXTRACTIVE:
-            from contextfold.summary.models import SummaryModel
-
-            try:
-                return SummaryModel(
-                    self.name, base_url=self.base_url, api=self.api, window=self.window, fallbacks=tuple(self.fallbacks)
-                )
-            except PolicyError as error:
-                if self.place is None:
-                    raise
-                raise PolicyError(f"{self.place}: model_name: {error}") from None
+            options = {"base_url": self.base_url, "api": self.api, "window": self.window}
+            model = self._model("--summarizer", self.name, **options, fallbacks=tuple(self.fallbacks))
+            for fallback in self.fallbacks:
+                self._model("--summary-fallback", fallback)
+            return model
         given = {
             "--base-url": self.base_url,
             "--summary-api": self.api,

@@ -27,6 +27,7 @@ from contextfold.cli.options import (
     Target,
     Trigger,
     Window,
+    load_under,
     plain_errors,
     whole,
 )
@@ -129,13 +130,13 @@ class _Asked:
     summarizer: str | None
     base_url: str | None
 
-    def compactor(self, differing: Mapping[str, Any] | None = None) -> Compactor:
-        """A compactor with it. ``differing``: what one of the compared settings says instead."""
+    def compactor(self, differing: Mapping[str, Any] | None = None, name: str = "") -> Compactor:
+        """A compactor with it. ``differing``: what one of the compared settings, ``name``, says instead."""
         from contextfold.compactor import Compactor
-        from contextfold.settings import load
 
         given = {**self.given, **(differing or {})}
-        found = load(self.config, **{key: value for key, value in given.items() if key not in ("window", "model")})
+        of_policy = {key: value for key, value in given.items() if key not in ("window", "model")}
+        found = load_under(self.config, of_policy, dict.fromkeys(differing or (), f"--compare {name!r}"))
         return Compactor(
             window=given.get("window"),
             model=given.get("model"),
@@ -182,7 +183,7 @@ def _setting(name: str, asked: _Asked, differing: Mapping[str, Any]) -> Setting:
     from contextfold.inspector.replayed import Setting
 
     shown = {key: str(value) for key, value in {**asked.given, **differing}.items()}
-    return Setting(name, asked.compactor(differing), shown)
+    return Setting(name, asked.compactor(differing, name), shown)
 
 
 def _shown(given: Mapping[str, Any]) -> str:
