@@ -170,7 +170,8 @@ def test_what_is_there_and_is_no_program_is_said_as_shells_do(tmp_path: Path) ->
 
 
 @pytest.mark.strict
-def test_a_run_says_what_of_ours_failed_and_where_to_read_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_run_says_what_of_ours_failed_what_became_of_it_and_where_to_read_more(tmp_path: Path, strict: bool) -> None:
     agent = """
 import os
 from tests.gateway.requests_made import *
@@ -179,9 +180,12 @@ for messages in turns("openai-chat", 12):
 """
     with ProviderServer(default_window=WINDOW) as provider:
         words = ["--window", str(WINDOW), "--upstream", f"openai={provider.openai_url}"]
+        words += ["--strict"] if strict else []
         done = run(tmp_path, "run", "--store", f"sqlite:///{tmp_path}", *words, *python(agent))
     assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+ failures of its own \(\d+ store; the original requests went on; --log text", done.stderr)
+    went_on = "" if strict else "all requests went on; "
+    assert re.search(rf"\d+ failures of its own \(\d+ store; {went_on}--log text says more\)", done.stderr)
+    assert done.stderr.rstrip().endswith(", but for those made while it failed")
 
 
 @pytest.mark.strict

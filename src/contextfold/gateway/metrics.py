@@ -29,7 +29,7 @@ HELP = {
     "tokens_saved_total": ("counter", "Input tokens that were not sent because a view was sent instead."),
     "money_saved_dollars_total": ("counter", "What they would have cost at least, as reads from the prompt cache."),
     "summary_tokens_total": ("counter", "Tokens that summaries by a model took, input and output."),
-    "failures_total": ("counter", "What of ours failed, by kind. The original request went on, unless strict."),
+    "failures_total": ("counter", "What of ours failed, by kind. The request went on, unless strict."),
     "overflows_total": ("counter", "Refusals that said that a prompt does not fit, by kind."),
     "upstream_errors_total": ("counter", "Upstreams that could not be reached, reset or timed out, by kind."),
     "disconnects_total": ("counter", "Clients that left before the end of their answer."),

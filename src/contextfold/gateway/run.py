@@ -197,11 +197,11 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
     ]
     if money:
         parts.append(f"at least ${money:,.4f} saved")
+    by_kind = metrics.by_label("failures_total", "kind")
     if failures := int(totals["failures"]):
-        kinds = ", ".join(
-            f"{int(count):,} {kind}" for kind, count in metrics.by_label("failures_total", "kind").items()
-        )
-        parts.append(f"{failures:,} failures of its own ({kinds}; the original requests went on; --log text says more)")
+        kinds = ", ".join(f"{int(count):,} {kind}" for kind, count in by_kind.items())
+        went_on = "" if settings.strict else "all requests went on; "
+        parts.append(f"{failures:,} failures of its own ({kinds}; {went_on}--log text says more)")
     from contextfold.store.database import name_of
 
     where = name_of(settings.store_url)
@@ -210,7 +210,8 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
         if totals["requests"]
         else "; if it asked a model, it took no address from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
     )
-    return ", ".join(parts) + f"; records in {where}{hint}"
+    gone = ", but for those made while it failed" if "store" in by_kind else ""
+    return ", ".join(parts) + f"; records in {where}{gone}{hint}"
 
 
 class _Child:
