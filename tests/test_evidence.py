@@ -913,6 +913,18 @@ def test_of_a_stack_trace_the_frame_outside_of_libraries_is_quoted(library: str,
 
 
 @pytest.mark.parametrize(
+    ("one", "other"), [("Expected: 1990", "Received: 2985"), ("expected: 3", "got: 4"), ("left: 2985", "right: 1990")]
+)
+def test_what_a_failed_test_compares_is_quoted_before_the_names_of_others(one: str, other: str) -> None:
+    """What a plan expects of a step says nothing of what came, and stands by itself; so do places in a style sheet."""
+    tests = [f"    {word} adds the {word}_{n}" for n, word in enumerate(NOUNS)]
+    compared = chosen([answered("\n".join([*tests, f"    {one}", f"    {other}", *tests]))], budget=60).splitlines()
+    assert {one, other} <= set(compared)
+    for apart in ([f"{one};", f"{other};"], [one, *tests, other], [one, one]):
+        assert not any(Block(lines_of(answered("\n".join(apart))), Vocabulary()).bonuses)
+
+
+@pytest.mark.parametrize(
     ("said", "frame"),
     [
         ("Unhandled exception. Acme.LateException: no refund", "   at Acme.{word}.Run(Int32 n)"),

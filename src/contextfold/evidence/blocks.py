@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, chain, count, islice, repeat
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, chain, count, islice, pairwise, repeat
 from operator import mul
 from typing import Any
 
@@ -72,6 +72,10 @@ _LIBRARY = re.compile(
     r"node_modules/|node:|/go/(?:pkg/mod|\S*src)/|/usr/|at (?:java|javax|jdk|sun|kotlin|scala|org\.\w+)\.|<anonymous>"
 ).search
 """Frames of stack traces in JavaScript, Java and Go, and what tells those of libraries."""
+
+_COMPARED = re.compile(r"(?:(expected|left)|received|actual|got|right) *: [^;,]+$", re.IGNORECASE).match
+_COMPARED_SIDE_BY_SIDE = 2
+"""What a failed test expected, and what it got; and how many lines one stands below the other at most."""
 
 _FIGURES = re.compile(r"\d+")
 _LOOKS = re.compile(r"(?<![\w.-])[A-Za-z_.-]*+\d[\w.-]*+")
@@ -202,21 +206,15 @@ class Block:
             ],
             dtype=np.int32,
         )
+        is_output = bool(self.speakers) and self.speakers[0] == _TOOL
+        own = _own_frames(self.texts) if is_output else []
+        for n in own:
+            if n and self.texts[n][0] == "/":  # Go names the function above
+                self._heads["", n] = n - 1
         bonuses = _bonuses(lines, shares)
-        if named:
-            bonuses, worth = list(bonuses), OUTCOME * len(named) ** ALIKE
-            for n in named:
-                bonuses[n] = max(bonuses[n], worth)
-        if own := _own_frames(self.texts) if self.speakers and self.speakers[0] == _TOOL else []:
-            bonuses, worth = list(bonuses), ERROR * len(own) ** ALIKE
-            for n in own:
-                bonuses[n] = max(bonuses[n], worth)
-                if n and self.texts[n][0] == "/":  # Go names the function above
-                    self._heads["", n] = n - 1
-        if stated := _stated(lines):
-            bonuses, worth = list(bonuses), STATED * len(stated) ** ALIKE
-            for n in stated:
-                bonuses[n] = max(bonuses[n], worth)
+        compared = _compared(self.texts) if is_output else []
+        for some, worth in ((named, OUTCOME), (own, ERROR), (compared, OUTCOME), (_stated(lines), STATED)):
+            bonuses = _raised(bonuses, some, worth * max(1, len(some)) ** ALIKE)
         self.floats = np.array([*bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
@@ -334,6 +332,16 @@ def _bonuses(lines: Lines, shares: Sequence[float]) -> Sequence[float]:
     return bonuses
 
 
+def _raised(bonuses: Sequence[float], some: Collection[int], worth: float) -> Sequence[float]:
+    """What the lines count, some of them this much at least."""
+    if not some:
+        return bonuses
+    raised = list(bonuses)
+    for n in some:
+        raised[n] = max(raised[n], worth)
+    return raised
+
+
 def _stated(lines: Lines) -> list[int]:
     """The sentences of an output that state a figure, where most of it is prose: a mail, a chart, a page of a book.
 
@@ -360,6 +368,15 @@ def _own_frames(texts: Sequence[str]) -> list[int]:
     frames = [n for n, text in enumerate(texts) if text.startswith(("at ", "/")) and _FRAME(text)]
     own = [n for n in frames if not _LIBRARY(texts[n])]
     return own if len(own) < len(frames) else []
+
+
+def _compared(texts: Sequence[str]) -> list[int]:
+    """The lines that say what a test expected and what it got. One of them alone is a step of a plan, or a mail's."""
+    told = [
+        (n, one[1] is None) for n, text in enumerate(texts) if text[:1] in "eElLrRaAgG" and (one := _COMPARED(text))
+    ]
+    sides = [(n, m) for (n, one), (m, other) in pairwise(told) if one != other and m - n <= _COMPARED_SIDE_BY_SIDE]
+    return sorted(set(chain.from_iterable(sides)))
 
 
 def _mentions(lines: Lines, numbers: Sequence[int], shares: Sequence[float]) -> tuple[Sequence[int], Sequence[float]]:
