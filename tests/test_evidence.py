@@ -917,7 +917,7 @@ def test_of_a_stack_trace_the_frame_outside_of_libraries_is_quoted(library: str,
 )
 def test_what_a_failed_test_compares_is_quoted_before_the_names_of_others(one: str, other: str) -> None:
     """What a plan expects of a step says nothing of what came, and stands by itself; so do places in a style sheet."""
-    tests = [f"    {word} adds the {word}_{n}" for n, word in enumerate(NOUNS)]
+    tests = [f"    the {first}_{second} adds to it" for first, second in permutations(NOUNS, 2)]
     compared = chosen([answered("\n".join([*tests, f"    {one}", f"    {other}", *tests]))], budget=60).splitlines()
     assert {one, other} <= set(compared)
     for apart in ([f"{one};", f"{other};"], [one, *tests, other], [one, one]):

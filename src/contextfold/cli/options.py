@@ -125,7 +125,7 @@ def load_under(config: str | None, given: Mapping[str, Any], places: Mapping[str
         said = str(error)
         for name in given:
             place = (places or {}).get(name, f"--{name}")
-            said = re.sub(rf"\bthe argument {re.escape(name)}\b", lambda _, place=place: place, said)
+            said = place.join(re.split(rf"\bthe argument {re.escape(name)}\b", said))
         raise PolicyError(said, error.problems) from None
 
 
