@@ -504,23 +504,35 @@ def leaves_arguments_out(messages: list[Message]) -> None:
         message["tool_calls"][0]["function"]["arguments"] = "{}"
 
 
-HABITS = [says_the_time, clears_results, leaves_arguments_out]
+def gives_other_ids(messages: list[Message]) -> None:
+    """As an adapter does in front of a client whose own messages have none."""
+    for place, message in enumerate(messages[1:]):
+        given = f"call_{len(messages)}x{place // 2}y7"
+        if "tool_calls" in message:
+            message["tool_calls"][0]["id"] = given
+        else:
+            message["tool_call_id"] = given
+
+
+HABITS = [says_the_time, clears_results, leaves_arguments_out, gives_other_ids]
 
 
 @pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.__name__)
-def test_a_first_summary_is_paid_for_once_whatever_the_client_says_otherwise(
+def test_a_summary_is_paid_for_once_whatever_the_client_says_otherwise(
     habit: Callable[[list[Message]], None],
 ) -> None:
     """Until it came into force, each turn was another conversation, and prepared another one."""
-    slow = Slow()
+    slow, record, passes = Slow(), None, 0
     subject = compactor(slow, 0.5)
     for steps in range(10, 200):
         messages = worked("Read the modules.", steps, random_id)
         habit(messages)
-        if subject.compact(messages).changed:
-            break
+        out = subject.compact(messages, record)
+        record, passes = out.compaction, passes + out.changed
         is_prepared()
-    assert 0 < slow.calls <= 2
+        if passes == 3:
+            break
+    assert 0 < slow.calls <= passes + 1
 
 
 def drops_the_oldest(messages: list[Message], steps: int) -> list[Message]:

@@ -144,7 +144,12 @@ class KnownConversation:
         told = own or range(known)
         # A client may have put something between, or taken that away: their order is enough.
         theirs = answers(history)[: len(own)] if in_force and own else told
-        return self.history.is_repeated_in(history, told, theirs) and (in_force or self.history.goes_on_in(history))
+        if not self.history.is_repeated_in(history, told, theirs):
+            return False
+        if not self.history.has_ids_in(history, told, theirs):
+            # A client that gives others at each turn says all else again, as does a second run that does the same.
+            return previous == self.record and self.history.goes_on_in(history)
+        return in_force or self.history.goes_on_in(history)
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them

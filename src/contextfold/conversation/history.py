@@ -227,12 +227,14 @@ class History:
         """
 
         def is_same(n: int, m: int) -> bool:
-            one, new = self.messages[n], other.messages[m]
-            if self.digest_at(n) == other.digest_at(m):
-                return True
-            return ids_of(one) == ids_of(new) and says_again(new, self._saying(n))
+            return self.digest_at(n) == other.digest_at(m) or says_again(other.messages[m], self._saying(n))
 
         return len(indices) == len(theirs) and all(map(is_same, indices, theirs))
+
+    def has_ids_in(self, other: History, indices: Sequence[int], theirs: Sequence[int]) -> bool:
+        """Whether the calls in these messages have the same ids in those of another history."""
+        places = zip(indices, theirs, strict=True)
+        return all(ids_of(self.messages[n]) == ids_of(other.messages[m]) for n, m in places)
 
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""
