@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,19 @@ def test_a_closed_standard_input_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(InputError, match="standard input is closed: name a file, or send a conversation"):
         load("-", format=None, pick=None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["compact FILE --output - --quiet", "inspect FILE --report json", "view FILE --out -"],
+    ids=["compact", "inspect", "view"],
+)
+def test_what_a_closed_standard_output_would_lose_is_an_error(tmp_path: Path, words: str) -> None:
+    (tmp_path / "talk.json").write_text('[{"role": "user", "content": "Hello."}]', encoding="utf-8")
+    command = f"exec {sys.executable} -m contextfold {words.replace('FILE', 'talk.json')} >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "contextfold: standard output is closed: name a file, or send it through a pipe\n"
 
 
 def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def compact(
         model_of_summary = named.summarizer()
         policy = settings.policy
         # Before the work: a view that cannot be written would have been paid for in vain.
-        if output is not None and output != files.STANDARD:
+        if output is not None:
             files.check_writable(output)
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()

@@ -81,6 +81,10 @@ def check_writable(output: str, option: str = "--output", *, read: str | None = 
     """Raise ``InputError`` if ``output`` plainly cannot be written, so that no one waits for a summary in vain, or if
     it is the file that is ``read``: originals would be gone.
     """
+    if output == STANDARD:
+        if sys.stdout is None:  # as after ``>&-``: what is written then goes nowhere, without an error
+            raise InputError("standard output is closed: name a file, or send it through a pipe")
+        return
     path = Path(output)
     try:
         is_folder, has_folder = path.is_dir(), path.absolute().parent.is_dir()
@@ -115,6 +119,7 @@ def write_json(value: Any, output: str = STANDARD) -> None:
 
     data = json_bytes(value)
     if output == STANDARD:
+        check_writable(output)
         typer.echo(data, nl=False)
     else:
         write_atomically(output, data)

@@ -201,8 +201,7 @@ def export(
     from contextfold.store import payload
 
     with plain_errors(thread):
-        if output != files.STANDARD:
-            files.check_writable(output, read=files.of_database(store))
+        files.check_writable(output, read=files.of_database(store))
         session = _existing(thread, store, namespace, window=window)
         messages: list[Any]
         if view:

@@ -96,7 +96,7 @@ def view(
         given = {name: value for name, value in options.items() if value is not None}
         asked = _Asked(given, config, summarizer, base_url)
         # Before the replay, which may take a while.
-        if out is not None and out != files.STANDARD:
+        if out is not None:
             files.check_writable(out, "--out", read=file if store is None else files.of_database(store))
         if store is not None and out is None and compare is None:
             _serve(_live(store, file, namespace, asked, allow_changes), port, no_open)
