@@ -70,7 +70,8 @@ def open_store(url: str) -> SQLStore:
     try:
         from contextfold.store.sql import SQLStore
     except ImportError:
-        raise InputError("sessions need SQLAlchemy: pip install 'contextfold[store]'") from None
+        extra = "postgres" if str(url).startswith("postgres") else "store"  # which brings SQLAlchemy, and its driver
+        raise InputError(f"sessions need SQLAlchemy: pip install 'contextfold[{extra}]'") from None
     made = SQLStore(url)
     if made.database.is_in_memory:
         return made
