@@ -490,6 +490,21 @@ def test_agents_that_did_the_same_for_two_people_share_no_summary(
     assert "summary_adopted" in told
 
 
+def test_a_second_run_of_a_job_takes_nothing_from_the_first_where_it_has_cleared_results() -> None:
+    """With ids of its own, it is the same only where it says all the same: what was cleared may have been otherwise."""
+    told = list[str]()
+    subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
+    steps = next(n for n in range(1, 200) if subject.due(worked("Read the modules.", n, random_id)) is not None)
+    subject.compact(worked("Read the modules.", steps - 1, random_id))
+    is_prepared()
+    second = worked("Read the modules.", steps, lambda step: random_id(255 - step))
+    clears_results(second)
+    subject.compact(second)
+    assert "summary_adopted" not in told
+    subject.compact(worked("Read the modules.", steps, random_id))
+    assert "summary_adopted" in told
+
+
 def says_the_time(messages: list[Message]) -> None:
     messages[0]["content"] += f" It is turn {len(messages)}."
 

@@ -147,8 +147,9 @@ class KnownConversation:
         if not self.history.is_repeated_in(history, told, theirs):
             return False
         if not self.history.has_ids_in(history, told, theirs):
-            # A client that gives others at each turn says all else again, as does a second run that does the same.
-            return previous == self.record and self.history.goes_on_in(history)
+            # A client that gives others at each turn says all else again, as does a second run that does the same. What
+            # that has cleared may have been something else.
+            return previous == self.record and self.history.is_said_in(history)
         return in_force or self.history.goes_on_in(history)
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:

@@ -236,6 +236,10 @@ class History:
         places = zip(indices, theirs, strict=True)
         return all(ids_of(self.messages[n]) == ids_of(other.messages[m]) for n, m in places)
 
+    def is_said_in(self, other: History) -> bool:
+        """Whether another history, perhaps longer, says all that this one does, in whatever form."""
+        return all(self._saying(n).all == other._saying(n).all for n in range(len(self.messages)))
+
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""
         count = len(self.messages)
