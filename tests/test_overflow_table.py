@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from contextfold.overflow import VERDICTS, Rule, classify
-from contextfold.overflow.classifying import deciding_row
+from contextfold.overflow import classifying as asking
 from contextfold.overflow.text import ErrorText
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +46,14 @@ def test_every_kind_and_the_look_alikes_are_in_every_large_group() -> None:
     wanted = {"prompt_too_long", "output_budget", "rate_limit_too_small", "malformed_history", None}
     assert kinds[4] >= kinds[5] >= wanted
     assert sum(example["kind"] is None for example in EXAMPLES) > 100
+
+
+def deciding_row(said: ErrorText) -> Rule | None:
+    """The row whose words decide about an error, arithmetic aside; of sentences, one with a verdict goes before."""
+    of_text = asking._first(asking._WHOLE, said, said.text)
+    sentences = asking._SENTENCE_END.split(said.text)
+    found = [asking._first(asking._OF_SENTENCES, said, sentence) for sentence in sentences]
+    return of_text or next(iter(sorted(filter(None, found), key=lambda rule: rule.verdict is None)), None)
 
 
 @pytest.mark.parametrize("rule", VERDICTS, ids=lambda rule: rule.name)

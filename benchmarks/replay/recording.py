@@ -52,4 +52,5 @@ class Recording(recording.Recording):
 
     def suits(self, window: int) -> bool:
         """Long enough to need compaction, and not an agent that no one would run in so small a window."""
-        return self.total_tokens > SHORTEST * window and self.instruction_tokens <= MOST_INSTRUCTIONS * window
+        instruction_tokens = self.before[self.instructed]
+        return self.total_tokens > SHORTEST * window and instruction_tokens <= MOST_INSTRUCTIONS * window

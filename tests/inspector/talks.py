@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,3 +61,11 @@ def shown(run: dict[str, Any], request: int, length: int) -> list[int]:
     """Which messages stand in the view of a request."""
     until = run["requests"]["index"][request]
     return [n for n, fate in enumerate(fates(run, request, length)[:until]) if fate not in ("summarized", "dropped")]
+
+
+def unpacked(page: bytes) -> dict[str, Any]:
+    """The document in a report."""
+    held = re.search(rb'<script id="document" type="application/gzip">([\w+/=]+)</script>', page)
+    assert held is not None, "there is no document in this file"
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held[1])))
+    return found

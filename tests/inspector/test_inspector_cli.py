@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from emulator import ProviderServer
-from talks import tool_loop
+from talks import tool_loop, unpacked
 from typer.testing import CliRunner, Result
 
 from contextfold import Compactor
 from contextfold.cli.app import app
-from contextfold.inspector.page import unpacked
 
 MESSAGES = tool_loop(16)
 

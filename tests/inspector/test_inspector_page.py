@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talks import document, tool_loop
+from talks import document, tool_loop, unpacked
 
 from contextfold import Compactor
-from contextfold.inspector.page import MODULES, asset, live, report, unpacked
+from contextfold.inspector.page import MODULES, asset, live, report
 from contextfold.inspector.replayed import Setting, replayed
 from contextfold.transcripts import read_file
 

@@ -184,11 +184,6 @@ class Pool:
             for worker in self._workers:
                 worker.stop()
 
-    @property
-    def processes(self) -> list[int]:
-        """The ids of the processes at work."""
-        return [worker.process.pid for worker in self._workers if worker.process.pid is not None]
-
     def _fill(self, waiting: deque[tuple[int, Part]]) -> None:
         for worker in self._workers:
             if waiting and worker.is_ready and worker.part is None:

@@ -28,7 +28,6 @@ MODULES = ("dom", "model", "list", "text", "rows", "chart", "search", "app", "li
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|class|function|async)", re.MULTILINE)
 _SLOT = re.compile(r"/\*([A-Z_]+)\*/")
-_HELD = re.compile(rb'<script id="document" type="application/gzip">([\w+/=]+)</script>')
 _BREAKS_OUT = re.compile(r"<(?=[/!]|script)", re.IGNORECASE)
 
 
@@ -41,15 +40,6 @@ def report(document: Mapping[str, Any]) -> bytes:
 def packed(document: Mapping[str, Any]) -> str:
     """The document inside a report: gzipped, in base64. A third of its size, and nothing of it looks like markup."""
     return base64.b64encode(gzip.compress(as_json(document), compresslevel=6, mtime=0)).decode()
-
-
-def unpacked(page: bytes) -> dict[str, Any]:
-    """The document in a report. Raises ``ValueError`` for bytes that hold none."""
-    held = _HELD.search(page)
-    if held is None:
-        raise ValueError("there is no document of contextfold in this file")
-    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held[1])))
-    return found
 
 
 def live(title: str, config: Mapping[str, Any]) -> bytes:

@@ -149,11 +149,6 @@ class Recording:
         instructions = (self._shape.is_instruction(message) for message in self.messages)
         return next((index for index, found in enumerate(instructions) if not found), len(self.messages))
 
-    @property
-    def instruction_tokens(self) -> int:
-        """Tokens of the system messages that it begins with."""
-        return self.before[self.instructed]
-
     @cached_property
     def needs(self) -> Mapping[int, Sequence[Need]]:
         """For every request, the anchors that its answer repeats from the past, but for those of the instructions."""

@@ -198,23 +198,16 @@ def _verdict(said: ErrorText) -> Overflow | None:
     return None if rule is None else _refined(rule, said, text)
 
 
-def deciding_row(said: ErrorText) -> Rule | None:
-    """The row whose words decide about an error, arithmetic aside; None where there is none."""
-    text = said.text
-    return _first(_OF_LOOK_ALIKES, said, text) or _first(_OF_TEXTS, said, text) or _of_a_sentence(text, another=True)
-
-
 def _first(rules: Sequence[Rule], said: ErrorText, text: str) -> Rule | None:
     return next((rule for rule in rules if any(rule.holds(piece) for piece in _pieces(rule, said, text))), None)
 
 
-def _of_a_sentence(text: str, *, another: bool = False) -> Rule | None:
-    """The row of the first sentence with a verdict; ``another``: or with words of another matter, in want of one."""
-    found = [
+def _of_a_sentence(text: str) -> Rule | None:
+    """The row of the first sentence with a verdict."""
+    found = (
         next((rule for rule in _OF_SENTENCES if rule.holds(sentence)), None) for sentence in _SENTENCE_END.split(text)
-    ]
-    known = [rule for rule in found if rule is not None]
-    return next((rule for rule in known if rule.verdict is not None), known[0] if another and known else None)
+    )
+    return next((rule for rule in found if rule is not None and rule.verdict is not None), None)
 
 
 def _rate_verdict(text: str) -> Overflow | None:

@@ -23,8 +23,6 @@ from contextfold.store.layout import as_ranges
 from contextfold.store.reading import PAGE, Reader, ask, source_of
 from contextfold.store.values import DamagedMessage, Search, SessionState, StoredMessage
 
-__all__ = ["Finder", "HistoryEntry", "Hit", "Wanted", "readable"]
-
 LONGEST_PAGE = 1_000
 """Messages that one call of ``read`` may ask for."""
 

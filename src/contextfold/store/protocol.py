@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from contextfold.store.values import Link, NewMessage, NewSummary, SessionState, StoredMessage, StoredSummary, Thread
+from contextfold.store.values import Link, NewMessage, NewSummary, Thread
 
 
 class SummaryStore(Protocol):
@@ -97,16 +97,3 @@ class SessionStore(SummaryStore, Protocol):
         ``StoreConflict`` when ``at`` is given and is not where the first message would come.
         """
         ...
-
-
-__all__ = [
-    "Link",
-    "NewMessage",
-    "NewSummary",
-    "SessionState",
-    "SessionStore",
-    "StoredMessage",
-    "StoredSummary",
-    "SummaryStore",
-    "Thread",
-]

@@ -28,18 +28,17 @@ from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
 from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
+from contextfold.recall.history import HistoryEntry, Hit
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import recording
-from contextfold.store.finding import Finder, HistoryEntry, Hit, Time, Wanted
+from contextfold.store.finding import Finder, Time, Wanted
 from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, UserOptions, options_for
 from contextfold.store.reading import ask
 from contextfold.store.request import EngineParts, SessionRequest, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
-from contextfold.store.writing import Writer, encoded
-
-__all__ = ["EngineParts", "Session", "SessionResult", "encoded"]
+from contextfold.store.writing import Writer
 
 T = TypeVar("T")
 
