@@ -213,12 +213,7 @@ class SyncPorts(_Stoppable):
     async def gather(self, branches: Sequence[Branch[T]]) -> list[T]:
         if len(branches) <= 1:
             return [await branch() for branch in branches]
-        futures: list[Future[T]] = []
-        for branch in branches:
-            future: Future[T] = Future()
-            work = functools.partial(_settle, future, branch)
-            threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True).start()
-            futures.append(future)
+        futures = [_in_a_thread(functools.partial(_ran, branch)) for branch in branches]
         outcomes = [(future.exception(), future) for future in futures]  # waits for every branch
         for error, _ in outcomes:
             if error is not None:
@@ -455,9 +450,7 @@ class _Pump:
         self._handed: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._on_loop: Future[None] | None = None
-        run_here = contextvars.copy_context().run
-        # A daemon: a leaf that hangs must not keep the process from ending.
-        threading.Thread(target=run_here, args=(self._run, work), daemon=True).start()
+        _in_a_thread(functools.partial(self._run, work))
 
     def next(self, seconds: float | None) -> Any:
         """The next piece, or ``_END``. Raises what the leaf raised, and ``queue.Empty`` when none came in time."""
@@ -557,11 +550,22 @@ async def _serve(started: Future[BlockingPortal]) -> None:
         await portal.sleep_until_stopped()
 
 
-def _settle(future: Future[T], branch: Branch[T]) -> None:
-    try:
-        future.set_result(run(branch()))
-    except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
-        future.set_exception(error)
+def _in_a_thread(work: Callable[[], T]) -> Future[T]:
+    """What comes of work in a thread of its own. A daemon: work that hangs must not keep the process from ending."""
+    future: Future[T] = Future()
+
+    def settle() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
+            future.set_exception(error)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(settle,), daemon=True).start()
+    return future
+
+
+def _ran(branch: Branch[T]) -> T:
+    return run(branch())
 
 
 def _finish(value: Awaitable[T]) -> T:
@@ -570,17 +574,7 @@ def _finish(value: Awaitable[T]) -> T:
     async def wait() -> T:
         return await value
 
-    future: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(anyio.run(wait))
-        except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
-            future.set_exception(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    thread.start()
-    return future.result()
+    return _in_a_thread(lambda: anyio.run(wait)).result()
 
 
 def _blocking(function: Callable[..., Any] | BothColors) -> Callable[..., Any]:
