@@ -57,6 +57,12 @@ def shown(value: object, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def one_line(text: str, most: int) -> str:
+    """The beginning of a text on one line, with an ellipsis where more follows."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def text_of(error: BaseException) -> str:
     """What an error says of itself. One of foreign code may raise instead: then it is named as what cannot be shown."""
     try:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from contextfold.summary.render import HEADING, neutralize, render_group, render_message, without_blobs
+from contextfold.quoting import broken
+from contextfold.summary.render import HEADING, render_group, render_message, without_blobs
 
 GIF = base64.b64encode(b"GIF89a\x10\x00\x20\x00" + bytes(30)).decode()
 RANDOM_BYTES = base64.b64encode(random.Random(7).randbytes(3_000)).decode()
@@ -120,7 +121,7 @@ def test_long_text_that_is_not_encoded_data_is_shown_whole(text: str) -> None:
     ],
 )
 def test_our_marks_inside_content_lose_their_power_and_keep_their_words(quoted: str, expected: str) -> None:
-    assert neutralize(quoted) == expected
+    assert broken(quoted) == expected
     assert render_message(message("user", Text(quoted))) == f"[user]\n{expected}"
     assert expected in render_message(message("tool", ToolResult("c", (Text(quoted),))))
 
@@ -129,7 +130,7 @@ def test_our_marks_inside_content_lose_their_power_and_keep_their_words(quoted: 
     "text", ["a < b > c", "<summaries>", "<div>", "x[user]", "[users]", "list[part]", "| a |", "<|>"]
 )
 def test_other_text_is_left_alone(text: str) -> None:
-    assert neutralize(text) == text
+    assert broken(text) == text
 
 
 marks = st.sampled_from(["<conversation>", "</summary>", "[user]", "[call x]", "<|end|>", "\n", " ", "<", "[", "word"])
@@ -138,8 +139,8 @@ marks = st.sampled_from(["<conversation>", "</summary>", "[user]", "[call x]", "
 @given(st.lists(marks | st.text(max_size=5), max_size=20).map("".join))
 def test_no_content_can_pass_for_a_mark(content: str) -> None:
     """Doing it twice changes nothing more, words survive, and every heading in a render is one of ours."""
-    neutral = neutralize(content)
-    assert neutralize(neutral) == neutral
+    neutral = broken(content)
+    assert broken(neutral) == neutral
     assert neutral.replace(" ", "") == content.replace(" ", "")
     assert not re.search(r"</?(?:conversation|summary)>", neutral)
     rendered = render_group([message("user", Text(content)), message("tool", ToolResult("c", (Text(content),)))])

@@ -21,7 +21,7 @@ from contextfold.batch.rows import BESIDE, Given, column_of, read_row
 from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation.groups import group
-from contextfold.conversation.ledger import Fate
+from contextfold.conversation.ledger import FATES
 from contextfold.errors import (
     CannotFit,
     InputError,
@@ -38,7 +38,6 @@ from contextfold.policy import Policy
 
 SAME = "same"
 IN_ALL: Mapping[str, ColumnType] = {"left_out": "text", "error": "text", "error_type": "text"}
-FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarized", "dropped")
 MOST_PROBLEMS = 20
 """Problems of one conversation that are told in words; all are counted."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
 from contextfold.conversation.groups import Grouping, group
+from contextfold.errors import one_line
 from contextfold.messages import Message, ToolCall, ToolResult, texts
 from contextfold.tokens import TokenCounter
 from contextfold.tokens.media import rule_of
@@ -125,14 +126,12 @@ def first_words(messages: Sequence[Message]) -> str:
     return next((preview(message) for message in messages if message.is_user_turn), "")
 
 
-def preview(message: Message, limit: int = PREVIEW) -> str:
+def preview(message: Message) -> str:
     """The first words of a message on one line, or what it holds instead of words."""
-    said = " ".join(text for part in message.parts for text in texts(part))[: 4 * limit]
-    line = " ".join(said.split())
-    if not line:
-        kinds = Counter(type(part).__name__.lower() for part in message.parts)
-        return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "empty"
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if line := one_line(" ".join(text for part in message.parts for text in texts(part)), PREVIEW):
+        return line
+    kinds = Counter(type(part).__name__.lower() for part in message.parts)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "empty"
 
 
 def _role(message: Message) -> str:

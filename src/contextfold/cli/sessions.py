@@ -27,7 +27,7 @@ from contextfold.cli.options import (
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.cli.terminal import say
-from contextfold.errors import InputError
+from contextfold.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from contextfold.observe import Event
@@ -389,13 +389,8 @@ def _hit_row(hit: Hit) -> dict[str, Any]:
 def _hit_lines(hit: Hit) -> list[tuple[str, str, str, str]]:
     """A hit as a row of the table, between the messages beside it."""
     lines = [(hit.index, (str(hit.index), hit.role, "summarized" if hit.evicted else "in view", hit.snippet))]
-    lines += [(near.index, (str(near.index), near.role, "beside", _short(near.text))) for near in hit.neighbors]
+    lines += [(near.index, (str(near.index), near.role, "beside", one_line(near.text, 240))) for near in hit.neighbors]
     return [line for _, line in sorted(lines)]
-
-
-def _short(text: str, width: int = 240) -> str:
-    line = " ".join(text[: width * 4].split())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 # ---- sessions ----

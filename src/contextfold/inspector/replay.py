@@ -67,7 +67,7 @@ def requests(
     previous: tuple[int, ...] = ()
     rewrites = 0
     for index in recording.steps if steps is None else steps:
-        view, numbers, error, seconds = _asked(recording, ask, index, outside or _nothing)
+        view, numbers, error, seconds = _asked(recording, ask, index, outside or float)
         rewritten = bool(previous) and numbers[: len(previous)] != previous
         rewrites += rewritten
         sizes = [recording.known.tokens(number) for number in numbers]
@@ -95,10 +95,6 @@ def pieced(
     yield from requests(recording, lambda history: view(next(numbered), len(history)), steps=steps)
 
 
-def _nothing() -> float:
-    return 0.0
-
-
 def _asked(
     recording: Recording, ask: Ask, index: int, outside: Callable[[], float]
 ) -> tuple[Sequence[Any], tuple[int, ...], str, float]:
@@ -109,16 +105,12 @@ def _asked(
     try:
         view = ask(list(recording.messages[:index]))
     except Exception as raised:  # noqa: BLE001  the agent would have stopped here: nothing reaches the model
-        error = _said(raised)
+        error = reason(raised)
     spent = time.perf_counter() - started - (outside() - not_ours)
     try:
         return view, tuple(recording.known.number(message) for message in view), error, spent
     except (AttributeError, KeyError, TypeError) as raised:  # no messages of this shape
-        return (), (), _said(raised), spent
-
-
-def _said(error: Exception) -> str:
-    return reason(error)
+        return (), (), reason(raised), spent
 
 
 def _same(now: Sequence[int], before: Sequence[int]) -> int:

@@ -186,10 +186,10 @@ def _indices(units: Sequence[Unit]) -> frozenset[int]:
 
 
 def _beside(what: str, texts: Sequence[str]) -> str:
-    from contextfold.summary.render import neutralize
+    from contextfold.quoting import broken
 
     # Neutralized, because it stands inside our instruction: what a tool wrote must not pass for a part of that.
-    text = "\n\n".join(map(neutralize, texts))
+    text = "\n\n".join(map(broken, texts))
     return f"\n\n{what}:\n<conversation>\n{text}\n</conversation>"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contextfold import json_values
-from contextfold.errors import InputError, shown
+from contextfold.errors import InputError, one_line, shown
 from contextfold.quoting import quoted, without_tags
 from contextfold.tokens import count_tokens
 
@@ -131,7 +131,7 @@ class HistoryTools:
         """
         if format not in _SHAPES:
             raise InputError(f"there is no tool schema for {shown(format)}: use one of {', '.join(_SHAPES)}")
-        return [_SHAPES[format](name, *_SCHEMAS[name]) for name in (SEARCH, READ)]
+        return [_SHAPES[format](*declared) for declared in _declared()]
 
     def dispatch(self, name: str, arguments: str | Mapping[str, Any]) -> str:
         """The answer to a call, as text for the tool's result. ``arguments``: a mapping, or its JSON text.
@@ -157,13 +157,8 @@ class HistoryTools:
             return lambda **arguments: self.dispatch(name, arguments)
 
         return [
-            StructuredTool(
-                name=name,
-                description=description,
-                args_schema={"type": "object", "properties": properties, "required": required},
-                func=call(name),
-            )
-            for name, (description, properties, required) in _SCHEMAS.items()
+            StructuredTool(name=name, description=description, args_schema=schema, func=call(name))
+            for name, description, schema in _declared()
         ]
 
     # ---- the answers ----
@@ -234,18 +229,13 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shown(hit: FoundMessage) -> list[str]:
     """A hit, between the messages beside it where there are any."""
-    beside = [(near.index, f"  [{near.index}] {near.role}: {_one_line(near.text)}") for near in _neighbors(hit)]
+    beside = [(near.index, f"  [{near.index}] {near.role}: {one_line(near.text, BESIDE)}") for near in _neighbors(hit)]
     return [line for _, line in sorted([*beside, (hit.index, f"[{hit.index}] {hit.role}: {hit.snippet}")])]
 
 
 def _neighbors(hit: FoundMessage) -> Sequence[ShownMessage]:
     found: Sequence[ShownMessage] = getattr(hit, "neighbors", ())
     return found
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text[: BESIDE * 4].split())
-    return line if len(line) <= BESIDE else line[: BESIDE - 1] + "…"
 
 
 def _as_data(text: str) -> str:
@@ -278,26 +268,31 @@ def _whole(given: Mapping[str, Any], name: str, default: int, smallest: int, lar
     return number if largest is None else min(number, largest)
 
 
-def _chat(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "function", "function": _function(name, description, properties, required)}
+def _declared() -> list[tuple[str, str, dict[str, Any]]]:
+    """Each tool: its name, its description, and the schema of its arguments."""
+    return [
+        (name, description, {"type": "object", "properties": properties, "required": required})
+        for name, (description, properties, required) in _SCHEMAS.items()
+    ]
 
 
-def _responses(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "function", **_function(name, description, properties, required)}
+def _chat(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": _function(name, description, schema)}
 
 
-def _function(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": required}
-    return {"name": name, "description": description, "parameters": parameters}
+def _responses(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", **_function(name, description, schema)}
 
 
-def _anthropic(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties, "required": required}
+def _function(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "parameters": schema}
+
+
+def _anthropic(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "description": description, "input_schema": schema}
 
 
-def _converse(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties, "required": required}
+def _converse(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"toolSpec": {"name": name, "description": description, "inputSchema": {"json": schema}}}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal
 
-from contextfold.summary.render import neutralize
+from contextfold.quoting import broken
 
 Kind = Literal["summarize", "chunk", "update", "merge", "shorten", "same"]
 """``chunk``: as ``summarize``, in few words, for requests that are mostly prompt otherwise. ``same``: an instruction
@@ -39,7 +39,7 @@ class Wording:
             "language": self.language,
             "max_tokens": f"{max_tokens}",
             "instructions": self.instructions.strip(),
-            "previous": neutralize(previous),
+            "previous": broken(previous),
             "messages": _summaries(material) if kind in ("merge", "shorten") else "\n\n".join(material),
         }
         if self.prompt is None:
@@ -64,7 +64,7 @@ def again(prompt: str, reason: str, *, max_tokens: int) -> str:
 
 
 def _summaries(texts: Sequence[str]) -> str:
-    return "\n\n".join(f"<summary>\n{neutralize(text)}\n</summary>" for text in texts)
+    return "\n\n".join(f"<summary>\n{broken(text)}\n</summary>" for text in texts)
 
 
 def _tidy(name: str, values: Mapping[str, str]) -> str:

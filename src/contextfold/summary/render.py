@@ -22,7 +22,7 @@ from contextfold import quoting
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
 HEADING = re.compile(r"^\[(?:user|assistant|tool|call|result of|error from)\b[^\n]*\]$", re.MULTILINE)
-"""A heading in rendered text. Content cannot match: ``neutralize`` put a space behind its bracket."""
+"""A heading in rendered text. Content cannot match: ``quoting.broken`` put a space behind its bracket."""
 
 _DATA_URL = re.compile(
     r"data:(?P<type>[\w.+\-]+/[\w.+\-]+)?(?:;[\w.=\-]+)*;base64,(?P<data>[A-Za-z0-9+/_\-]{64,}={0,2})"
@@ -64,14 +64,6 @@ def render_message(message: Message, names: Mapping[str, str] | None = None) -> 
     return "\n\n".join(blocks) or f"{_heading(message)}\n(no text)"
 
 
-def neutralize(text: str) -> str:
-    """The text with a space behind the bracket of everything that could pass for one of our marks.
-
-    It stays readable, and a search for the words still finds them. Doing it twice changes nothing more.
-    """
-    return quoting.broken(text)
-
-
 def without_blobs(text: str) -> str:
     """The text with base64 data replaced by a reference that says what it was and how long."""
     text = _DATA_URL.sub(_data_reference, text)
@@ -110,7 +102,7 @@ def _content(part: Text | Media | Opaque | Reasoning) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return neutralize(without_blobs(quoting.uncolored(text)))
+    return quoting.broken(without_blobs(quoting.uncolored(text)))
 
 
 def _reference(media: Media) -> str:
