@@ -18,7 +18,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Literal, NamedTuple
 
 from contextfold import identifiers
-from contextfold.identifiers import Kind
+from contextfold.identifiers import Identifier, Kind
 from contextfold.summary import extractive_cues as cues
 
 Source = Literal["user", "assistant", "tool"]
@@ -227,7 +227,7 @@ def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
         _insert(spaced, counts, names, worths)
         rows = hidden.split("\n")
         for n, found in spaced.items():
-            words[n] = _plain_words(_without(rows[n], [(first, last) for first, last, _ in found]), _ASCII_WORD)
+            words[n] = _plain_words(_without(rows[n], [(one.start, one.end) for one in found]), _ASCII_WORD)
     lines.texts += texts
     lines.sources += [source] * len(texts)
     lines.counts += counts
@@ -275,16 +275,14 @@ def _named(between: Sequence[str], chunks: Sequence[_Chunk], lines: int) -> tupl
     return counts, names, worths
 
 
-def _insert(
-    spaced: dict[int, list[tuple[int, int, Named]]], counts: list[int], names: list[str], worths: list[float]
-) -> None:
+def _insert(spaced: dict[int, list[Identifier]], counts: list[int], names: list[str], worths: list[float]) -> None:
     """Add names with blanks in them to the names of their lines, behind the others."""
     ends = list(accumulate(counts))
     for n in sorted(spaced, reverse=True):  # from the end, so that the ends of the lines before stay where they are
         new: dict[str, float] = {}
-        for _, _, ((name, worth),) in spaced[n]:
-            if name not in names[ends[n] - counts[n] : ends[n]]:
-                new.setdefault(name, worth)
+        for one in spaced[n]:
+            if one.text not in names[ends[n] - counts[n] : ends[n]]:
+                new.setdefault(one.text, _worth(one.text, one.kind))
         names[ends[n] : ends[n]] = new
         worths[ends[n] : ends[n]] = new.values()
         counts[n] += len(new)
@@ -302,13 +300,12 @@ def _each_plain_words(text: str) -> list[int]:
     return counts
 
 
-def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[tuple[int, int, Named]]]:
+def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[Identifier]]:
     """The names with blanks in them in each line of a text of ASCII, by the line's number, and where they stand."""
-    found: dict[int, list[tuple[int, int, Named]]] = {}
+    found: dict[int, list[Identifier]] = {}
     for one in identifiers.spaced(text):
         n = bisect_right(starts, one.start) - 1
-        place = (one.start - starts[n], one.end - starts[n], _names(one.text, one.kind, ()))
-        found.setdefault(n, []).append(place)
+        found.setdefault(n, []).append(one._replace(start=one.start - starts[n], end=one.end - starts[n]))
     return found
 
 
@@ -356,18 +353,13 @@ def _plain_words(hidden: str, pattern: re.Pattern[str]) -> int:
     return min(ENOUGH_WORDS, len(set(map(str.lower, pattern.findall(hidden)))))
 
 
-def _chunks(text: str) -> list[tuple[int, int, Named]]:
-    """What the chunks of a text name, in order: from where to where, and how it may be called."""
-    return [
-        (chunk.start() + first, chunk.start() + last, names)
-        for chunk in identifiers.chunk_pattern(text).finditer(text)
-        for first, last, names in _found_in(chunk.group())
-    ]
-
-
 def named_spans(text: str) -> list[tuple[int, int]]:
     """From where to where each name stands in a text, in order of their beginnings."""
-    spans = [(first, last) for first, last, _ in _chunks(text)]
+    spans = [
+        (chunk.start() + one.start, chunk.start() + one.end)
+        for chunk in identifiers.chunk_pattern(text).finditer(text)
+        for one in identifiers.in_chunk(chunk.group())
+    ]
     if identifiers.MAY_BE_SPACED.search(text):
         spans += [(one.start, one.end) for one in identifiers.spaced(text)]
         spans.sort()
@@ -406,9 +398,6 @@ def _by_chunks(text: str) -> list[str]:
     """What stands between chunks, and the chunks, in turns. Quicker than one match after the other."""
     return (_BY_CHUNKS if text.isascii() else _BY_WIDE_CHUNKS)(text)
 
-
-Named = Sequence[tuple[str, float]]
-"""A name and the parts that it may be called by, each with what it would cost to get it wrong."""
 
 _Chunk = tuple[str, tuple[str, ...], tuple[float, ...]]
 """A chunk with what it names hidden, the names, each once, and what each would cost to
@@ -483,16 +472,6 @@ def _mask(length: int, begins_word: bool, ends_word: bool) -> str:
 def _alone(worth: float) -> tuple[float]:
     """The worths of a chunk with one name, shared by all such chunks for the same reason."""
     return (worth,)
-
-
-def _found_in(chunk: str) -> list[tuple[int, int, Named]]:
-    """What a chunk names: from where to where in it, and how it may be called."""
-    return [(one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.in_chunk(chunk)]
-
-
-def _names(name: str, kind: Kind, parts: Sequence[str]) -> Named:
-    named = (name, _worth(name, kind))
-    return (named, *[(part, _worth(part, "name")) for part in parts]) if parts else (named,)
 
 
 # ---- what the wording counts ----
