@@ -52,15 +52,22 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 at_least_one = whole(1)
 
 
-def seconds(text: str) -> float:
-    """A time above 0, or an error that repeats what was typed."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found < math.inf:
-        raise typer.BadParameter(f"{text!r} is not a number of seconds above 0")
-    return found
+def above_zero(unit: str) -> Callable[[str], float]:
+    """A parser of numbers above 0; its error repeats what was typed."""
+
+    def parsed(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < math.inf:
+            raise typer.BadParameter(f"{text!r} is not a number of {unit} above 0")
+        return found
+
+    return parsed
+
+
+seconds = above_zero("seconds")
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]

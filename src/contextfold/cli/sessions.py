@@ -5,7 +5,6 @@ What belongs here: these commands and their tables. What does not: what a sessio
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -21,6 +20,7 @@ from contextfold.cli.options import (
     Pick,
     Report,
     ReportKind,
+    above_zero,
     at_least_one,
     plain_errors,
     whole,
@@ -53,17 +53,6 @@ Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The id of a threa
 Window = Annotated[
     int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the model takes.")
 ]
-
-
-def _days(text: str) -> float:
-    """A number above 0, or an error that repeats what was typed."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = 0.0
-    if not 0 < days < math.inf:
-        raise typer.BadParameter(f"{text!r} is not a number of days above 0")
-    return days
 
 
 @app.command("list")
@@ -232,7 +221,10 @@ def prune(
     idle_days: Annotated[
         float,
         typer.Option(
-            "--idle-days", parser=_days, metavar="DAYS", help="Threads that were not written to for this many days."
+            "--idle-days",
+            parser=above_zero("days"),
+            metavar="DAYS",
+            help="Threads that were not written to for this many days.",
         ),
     ],
     delete: Annotated[bool, typer.Option("--delete", help="Delete them. Without this, they are only shown.")] = False,

@@ -189,11 +189,10 @@ def _build_message(message: Message, leading: bool) -> dict[str, Any]:
         if leading:
             return {"role": "system", "content": text}
         return {"role": "user", "content": crossing.in_tags(text)}
-    results, said = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"
-    parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]
-    if len(parts) == 1 and said and isinstance(said[0], Text):
-        return {"role": role, "content": said[0].text}
+    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return {"role": role, "content": parts[0].text}
     return {"role": role, "content": [_build_block(part, role=role) for part in parts]}
 
 

@@ -245,9 +245,8 @@ def _build_message(message: Message, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
         text = crossing.in_words(message.parts)
         return {"role": "system", "content": [_text(text)]} if leading else _user(crossing.in_tags(text))
-    results, _ = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"
-    parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
     if role == "user" and _has_bare_document(parts):
         parts.append(Text(ATTACHED))
     return {"role": role, "content": [_build_block(part, role=role) for part in parts]}

@@ -325,8 +325,7 @@ def _built_content(message: Message, names: Mapping[str, str], *, leading: bool)
         if leading:
             return {"role": "system", "parts": [{"text": text}]}
         return {"role": "user", "parts": [{"text": crossing.in_tags(text)}]}
-    results, _ = crossing.results_and_rest(message)
-    parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
     role = "model" if message.role == "assistant" else "user"
     return {"role": role, "parts": [_built(part, names) for part in parts]}
 

@@ -208,8 +208,7 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
     for message in run:
         role = "user" if message.role == "tool" else message.role
         said: list[Text | Media] = []
-        results, _ = crossing.results_and_rest(message)
-        for result in results:
+        for result in message.tool_results:
             items.append(_build_output(result, custom=_answers_custom(result, open_calls.get(result.call_id, []))))
         for part in message.parts:
             if isinstance(part, Text | Media):
