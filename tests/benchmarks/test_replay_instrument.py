@@ -213,10 +213,10 @@ def test_contextfold_is_driven_by_its_public_contract() -> None:
     """On the loop it stays valid, within the window, and its ledger has a fate for every message."""
     recording = tool_loop(200)
     strategy = create("contextfold", 4_000)
-    last = list(steps(recording, strategy))[-1]
-    fates = strategy.fates()
+    made = list(steps(recording, strategy))
+    last, fates = made[-1], strategy.fates()
     assert last.usable
-    assert last.rewrites > 0
+    assert any(one.rewritten for one in made)
     assert fates is not None
     assert len(fates) == last.index
     assert {"summarized", "kept"} <= set(fates)

@@ -314,12 +314,11 @@ class _Material:
         """The days of those of these lines that mean nothing without."""
         if not dates and not any(block.dates for block in self.row.blocks):
             return {}
-        first = np.cumsum([0, *map(len, self.row.blocks)])
         found: dict[int, str] = {}
         for n in chosen:
             message = int(self.row.of_block[n])
             block = self.row.blocks[message]
-            date = (block.dates[n - int(first[message])] if block.dates else "") or (dates[message] if dates else "")
+            date = (block.dates[n - self._first[message]] if block.dates else "") or (dates[message] if dates else "")
             if date and is_relative(self.row.texts[n]):
                 found[n] = date
         return found

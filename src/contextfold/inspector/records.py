@@ -10,7 +10,7 @@ made from, so records form lines; the newest of each line stands for a conversat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,9 +114,9 @@ def row(line: RecordLine) -> dict[str, Any]:
     }
 
 
-def recorded(line: RecordLine, *, keys: Iterable[str] = ()) -> dict[str, Any]:
+def recorded(line: RecordLine) -> dict[str, Any]:
     """The document of a conversation: a request for each compaction, and messages by their places alone."""
-    clean = redactor(keys)
+    clean = redactor()
     newest = line.records[-1].record
     entries = [{"role": "message", "tokens": 0, "parts": [ABSENT]} for _ in range(newest.covers)]
     shared = Shared([], entries, clean)

@@ -49,8 +49,6 @@ class ReplayRequest:
     """Tokens at its start that are the same as in the view before: a provider reads them from its cache."""
     rewritten: bool
     """Not the view before with something appended: the prefix was changed."""
-    rewrites: int
-    """How many views of this replay were rewritten so far, this one included."""
     error: str
     """What was raised instead of a view; empty where nothing was."""
     seconds: float
@@ -65,11 +63,9 @@ def requests(
     ``outside``: seconds spent so far that are not to be counted as the view's.
     """
     previous: tuple[int, ...] = ()
-    rewrites = 0
     for index in recording.steps if steps is None else steps:
         view, numbers, error, seconds = _asked(recording, ask, index, outside or float)
         rewritten = bool(previous) and numbers[: len(previous)] != previous
-        rewrites += rewritten
         sizes = [recording.known.tokens(number) for number in numbers]
         yield ReplayRequest(
             index=index,
@@ -80,7 +76,6 @@ def requests(
             tokens=sum(sizes),
             cached=sum(sizes[: _same(numbers, previous)]),
             rewritten=rewritten,
-            rewrites=rewrites,
             error=error,
             seconds=seconds,
         )

@@ -83,7 +83,6 @@ class Store:
     store: Any
     name: str
     namespace: str = ""
-    keys: tuple[str, ...] = ()
     _figures: dict[str, tuple[Any, StoredFigures]] = field(default_factory=dict)
     _damage: dict[str, str] = field(default_factory=dict)
     """Thread key -> what of its messages or summaries cannot be read."""
@@ -110,7 +109,7 @@ class Store:
 
     def sessions(self) -> list[dict[str, Any]]:
         until = time.monotonic() + WORK
-        clean = redactor(self.keys)
+        clean = redactor()
         lines = []
         for state in self.store.sessions(self.namespace):
             found = self._known(state, until)
@@ -134,13 +133,13 @@ class Store:
         """The figures of a session as it is now; none of one that is damaged, whose line says so among the others."""
         self._damage.pop(state.thread.key, None)
         try:
-            return figures(stored(self.store, state.thread, keys=self.keys), LISTS[0].key)
+            return figures(stored(self.store, state.thread), LISTS[0].key)
         except StoreCorrupt as error:
             self._damage[state.thread.key] = str(error)
             return None
 
     def document(self, thread: Thread) -> dict[str, Any]:
-        return stored(self.store, self.named(thread), keys=self.keys)
+        return stored(self.store, self.named(thread))
 
     def signature(self, thread: Thread | None) -> Any:
         if thread is None:
@@ -164,7 +163,6 @@ class GatewayRecords:
 
     database: Database
     name: str
-    keys: tuple[str, ...] = ()
 
     def sessions(self) -> list[dict[str, Any]]:
         return [{**records.row(line), "namespace": THROUGH_GATEWAY} for line in records.lines(self.database)]
@@ -172,7 +170,7 @@ class GatewayRecords:
     def document(self, thread: Thread) -> dict[str, Any]:
         if (line := records.find(self.database, thread.id)) is None:
             raise InputError(f"the gateway has no records of a conversation {thread.id!r} any more")
-        return records.recorded(line, keys=self.keys)
+        return records.recorded(line)
 
     def signature(self, thread: Thread | None) -> Any:
         return records.signature(self.database)
