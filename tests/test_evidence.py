@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 import plain_choice
 from contextfold import Compactor, evidence
-from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, greedy, lines_of, select
+from contextfold.evidence import Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, greedy, lines_of, select
 from contextfold.evidence import clips as parts_of_lines
 from contextfold.evidence.blocks import Blocks, Floats, Numbers
 from contextfold.evidence.clips import clips
 from contextfold.evidence.greedy import Choice
+from contextfold.evidence.lines import WIDTH
+from contextfold.evidence.section import PARTS
 from contextfold.evidence.tables import exceptions, head_of
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -107,7 +109,7 @@ def test_messages_that_are_read_together_or_again_have_the_lines_that_each_has_a
 def test_many_short_arguments_take_several_lines() -> None:
     message = called("book", {f"passenger_{n}": f"guest_{n:04}" for n in range(20)})
     assert len(texts(message)) > 1
-    assert all(len(text) <= evidence.WIDTH + 30 for text in texts(message))
+    assert all(len(text) <= WIDTH + 30 for text in texts(message))
     assert [name for line in lines_of(message) for name in line.names] == [f"guest_{n:04}" for n in range(20)]
 
 
@@ -156,7 +158,7 @@ def test_a_long_line_is_cut_between_words_and_no_identifier_is_cut() -> None:
     for separator in (" and then ", "，然后", ", "):
         message = answered(separator.join(names))
         lines = lines_of(message)
-        assert all(len(line.text) <= evidence.WIDTH + 60 for line in lines)
+        assert all(len(line.text) <= WIDTH + 60 for line in lines)
         assert [name for line in lines for name in line.names if name.startswith("/")] == names
 
 

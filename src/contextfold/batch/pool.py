@@ -168,8 +168,6 @@ class Pool:
         self._deaths: Counter[tuple[int, int]] = Counter()
         self._at_start = 0
         self._skipped: dict[int, dict[int, str]] = {}
-        self.peak = 0
-        """Workers at one time."""
 
     def run(self, parts: Sequence[tuple[int, Part]]) -> Iterator[Happened]:
         """Do all parts. Raises ``ContextfoldError`` where no worker can be started."""
@@ -193,7 +191,6 @@ class Pool:
         while len(self._workers) < self._most and len(waiting) > idle:
             self._workers.append(_Worker(self._task))
             idle += 1
-        self.peak = max(self.peak, len(self._workers))
 
     def _give(self, worker: _Worker, waiting: deque[tuple[int, Part]]) -> None:
         number, part = waiting.popleft()

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
-    from contextfold.evidence.lines import WIDTH, LineReader, lines_of
+    from contextfold.evidence.lines import LineReader, lines_of
     from contextfold.evidence.reading import Line
-    from contextfold.evidence.section import MARK, PARTS, read, rules_in, rules_under_mark
+    from contextfold.evidence.section import MARK, read, rules_in, rules_under_mark
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
 __all__ = [
     "MARK",
-    "PARTS",
-    "WIDTH",
     "Block",
     "EstimatedSizes",
     "Line",
@@ -41,11 +39,9 @@ _HOMES = {
     "Vocabulary": "blocks",
     "select": "choice",
     "Line": "reading",
-    "WIDTH": "lines",
     "lines_of": "lines",
     "LineReader": "lines",
     "MARK": "section",
-    "PARTS": "section",
     "read": "section",
     "rules_in": "section",
     "rules_under_mark": "section",

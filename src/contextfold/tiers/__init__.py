@@ -57,4 +57,4 @@ def reduce(part: Part, tier_name: str, limit: int) -> Part | None:
     return tier.reduce(part, limit)
 
 
-__all__ = ["TIERS", "Tier", "reduce"]
+__all__ = ["TIERS", "reduce"]
