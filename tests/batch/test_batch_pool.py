@@ -105,7 +105,7 @@ def test_progress_counts_a_conversation_once_however_often_it_was_done(lines: Pa
 
     def work(task: Any, parts: Sequence[Any]) -> Iterator[Happened]:
         yield RowDone(failed=True)
-        yield WorkerLost(parts[0][0], 1, 1, "ended by SIGKILL")
+        yield WorkerLost(1, 1)
         yield from in_this_process(task, parts)
 
     seen: list[tuple[int, int]] = []

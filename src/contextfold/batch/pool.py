@@ -54,10 +54,8 @@ class RowDone:
 class WorkerLost:
     """A worker died; this many conversations of its part will be done again, ``failed`` of them with an error."""
 
-    number: int
     rows: int
     failed: int
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +228,11 @@ class Pool:
         place = number, worker.rows
         self._deaths[place] += 1
         if self._deaths[place] > DEATHS_OF_A_ROW:  # not while the conversation was worked on: while it was read
-            yield WorkerLost(number, worker.rows, worker.failed, why)
+            yield WorkerLost(worker.rows, worker.failed)
             yield PartFailed(number, f"three workers died over conversation {worker.rows + 1:,} of it, {why}")
             return
         if self._deaths[place] == DEATHS_OF_A_ROW:
             reason = f"two workers died over this conversation, {why}: it may need more memory than there is"
             self._skipped.setdefault(number, {})[worker.rows] = reason
         waiting.appendleft((number, part))
-        yield WorkerLost(number, worker.rows, worker.failed, why)
+        yield WorkerLost(worker.rows, worker.failed)
