@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.gateway.requests_made import body_of, compact, turns
 
 from contextfold.formats import FORMATS
-from contextfold.gateway.body import Conversations, KnownParts, Unreadable, marks_in
+from contextfold.gateway.body import Unreadable, marks_in
+from contextfold.gateway.conversations import Conversations, KnownParts
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.upstream import UpstreamAnswer

@@ -27,8 +27,9 @@ from contextfold.calls.request import CompactionResult, Once
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
-from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
+from contextfold.gateway.body import Body, Unreadable
 from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
+from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of

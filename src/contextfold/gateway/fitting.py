@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
-from contextfold.gateway.body import Beginning
 from contextfold.gateway.call import State
+from contextfold.gateway.conversations import Beginning
 from contextfold.policy import Policy
 
 _MEDIA = re.compile(

@@ -1,0 +1,247 @@
+"""The conversations that a process remembers, and which of them a new body continues.
+
+Most bodies begin with the bytes of a known one. Others say the same in other bytes, and clients say something else in
+their task or a reminder at each turn: those are looked for by the answers of the model.
+
+What belongs here: what is remembered, and looking for it. What does not: taking a body apart (``body``), and whether
+what is known of a conversation still holds for it (``call``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Any
+
+from contextfold import formats
+from contextfold.gateway.body import (
+    Body,
+    Plain,
+    begins_like,
+    canonical,
+    continues,
+    opening_of,
+    session_of,
+    take_apart,
+)
+
+MOST_REMEMBERED = 512
+"""Conversations. Each costs its bytes and about as much again several times over as parsed objects."""
+MOST_BYTES = 128 * 1024 * 1024
+"""Bytes of all remembered conversations: the one that was not used for longest goes first."""
+
+
+@dataclass(slots=True)
+class KnownParts:
+    """What is remembered of a conversation: the last body that it came in, and what was found out about it."""
+
+    scope: bytes
+    body: Body
+    state: Any = None
+    """The caller's: the record in force and what usage taught."""
+
+    @property
+    def opening(self) -> bytes:
+        """The bytes of the first two messages: enough to tell most conversations apart."""
+        spans = self.body.spans
+        return self.body.raw[self.body.start : spans[min(1, len(spans) - 1)][1]] if spans else b""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where the messages of a new body begin, and the remembered conversation that begins with the same bytes."""
+
+    start: int
+    before: Mapping[str, Any]
+    """The fields that stand before the messages."""
+    known: KnownParts | None
+    same: int = 0
+    """How many messages of ``known`` the new body begins with, byte for byte."""
+
+    def new_bytes(self, raw: bytes) -> bytes:
+        """What of the new body is not, byte for byte, in the remembered one: all behind the messages that both begin
+        with, and fields that differ.
+        """
+        if self.known is None:
+            return raw
+        old, same = self.known.body, self.same
+        end = self.start + (old.spans[same - 1][1] - old.start if same else 0)
+        head = b"" if raw.startswith(old.raw[: old.start]) and self.start == old.start else raw[: self.start]
+        tail = old.raw[old.end :]
+        rest = raw[end : len(raw) - len(tail)] if raw.endswith(tail) else raw[end:]
+        return head + rest if head else rest
+
+
+class Conversations:
+    """The conversations that a process remembers, by scope (tenant, upstream and wire). Not for several threads."""
+
+    def __init__(self, most: int = MOST_REMEMBERED, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._known: OrderedDict[int, KnownParts] = OrderedDict()
+        self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, KnownParts]] = {}
+        self._openings: dict[bytes, dict[bytes, int]] = {}
+        self._by_end: dict[tuple[bytes, bytes], int] = {}
+        self._by_answers: dict[tuple[bytes, bytes], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, scope: bytes, raw: bytes, key: str) -> Beginning:
+        """What a body begins with. Nothing behind the beginning of its messages is parsed. Raises ``Unreadable``."""
+        start, before = opening_of(raw, key)
+        return Beginning(start, before, *self._nearest(scope, raw, start))
+
+    def read(
+        self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Beginning | None = None
+    ) -> tuple[Body, KnownParts | None]:
+        """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
+        a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.
+        """
+        found = found or self.find(scope, raw, key)
+        start, before, known = found.start, found.before, found.known
+        if known is not None:
+            body = take_apart(raw, key, start, before, known.body, plainly, found.same)
+            if continues(body, known.body):
+                return body, known
+        # Not the bytes of a known conversation. Its messages may still say the same, in a client that writes JSON in
+        # another way.
+        body = take_apart(raw, key, start, before, None, plainly)
+        known = self._ending(scope, body.chain)
+        if known is not None and known.body.floor == body.floor:
+            # the very objects of last time, by which the engine recognizes the conversation, behind its instructions
+            old = known.body.messages
+            start = formats.opening(old)
+            body.messages[start : len(old)] = old[start:]
+            body.places.update(known.body.places)
+            return body, known
+        return body, self._answered(scope, body)
+
+    def _answered(self, scope: bytes, body: Body) -> KnownParts | None:
+        """The conversation of these answers of the model, if what left its view is there as it was: a client may say
+        something else in its task or a reminder at each turn.
+        """
+        for key in _answers(body, _LATEST):
+            known = self._known.get(self._by_answers.get((scope, key), 0))
+            if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
+                fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
+                return known if fits and session_of(body.fields) == session_of(known.body.fields) else None
+        return None
+
+    def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
+        """A conversation that begins with the same bytes, rather one whose every byte is there; and how many of its
+        messages the new body begins with.
+        """
+        for opening in self._openings.get(scope, ()):
+            if raw.startswith(opening, start):
+                # The one that was used last first: mostly the same conversation goes on.
+                candidates = list(reversed(self._by_opening[scope, opening].values()))
+                for known in candidates[:_CANDIDATES]:
+                    if begins_like(raw, start, known.body, len(known.body.spans)):
+                        return known, len(known.body.spans)
+                return candidates[0], _common(raw, start, candidates[0].body)
+        return None, 0
+
+    def _ending(self, scope: bytes, chain: Sequence[bytes]) -> KnownParts | None:
+        """The conversation that is the longest beginning of this chain."""
+        for digest in reversed(chain):
+            key = self._by_end.get((scope, digest))
+            if key is not None:
+                return self._known[key]
+        return None
+
+    def used(self, known: KnownParts) -> None:
+        """A conversation was met again, and is not to be the next that is forgotten."""
+        if id(known) in self._known:
+            self._known.move_to_end(id(known))
+
+    def remember(self, known: KnownParts, replaces: KnownParts | None = None) -> None:
+        """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""
+        if replaces is not None:
+            self._forget(id(replaces))
+        # Without a message there is nothing to find it by.
+        if not known.body.spans:
+            return
+        scope, opening = known.scope, known.opening
+        self._known[id(known)] = known
+        self._by_opening.setdefault((scope, opening), OrderedDict())[id(known)] = known
+        counts = self._openings.setdefault(scope, {})
+        counts[opening] = counts.get(opening, 0) + 1
+        # Instructions alone may be those of any conversation.
+        if known.body.chain and formats.opening(known.body.messages) < len(known.body.messages):
+            self._by_end[scope, known.body.chain[-1]] = id(known)
+        for key in _answers(known.body, 1):
+            self._by_answers[scope, key] = id(known)
+        self._bytes += len(known.body.raw)
+        while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, key: int) -> None:
+        known = self._known.pop(key, None)
+        if known is None:
+            return
+        scope, opening = known.scope, known.opening
+        self._bytes -= len(known.body.raw)
+        self._by_opening[scope, opening].pop(key, None)
+        counts = self._openings[scope]
+        counts[opening] -= 1
+        if not counts[opening]:
+            del counts[opening], self._by_opening[scope, opening]
+            if not counts:
+                del self._openings[scope]
+        if known.body.chain and self._by_end.get((scope, known.body.chain[-1])) == key:
+            del self._by_end[scope, known.body.chain[-1]]
+        for answers in _answers(known.body, 1):
+            if self._by_answers.get((scope, answers)) == key:
+                del self._by_answers[scope, answers]
+
+
+_CANDIDATES = 8
+"""Conversations of one opening that are compared whole before the last used one is taken."""
+
+
+_LATEST = 16
+"""Answers of a new body, from the newest back, by which its conversation is looked for."""
+
+
+def _answers(body: Body, most: int) -> list[bytes]:
+    """What stands for the newest answers of the model, each with the one before it and their places."""
+    newest = (n for n in range(len(body.messages) - 1, body.floor - 1, -1) if _is_answer(body.messages[n]))
+    keys = []
+    for place, before in pairwise(islice(newest, most + 1)):
+        said = b"%d " % place + canonical(body.messages[place]) + canonical(body.messages[before])
+        keys.append(hashlib.blake2b(said, digest_size=16).digest())
+    return keys
+
+
+def _is_answer(message: Any) -> bool:
+    return isinstance(message, dict) and (
+        message.get("role") in ("assistant", "model") or message.get("type") in ("function_call", "custom_tool_call")
+    )
+
+
+def _common(raw: bytes, start: int, old: Body) -> int:
+    """How many messages of the old body stand, byte for byte, at the beginning of the new list."""
+    length = len(old.spans)
+
+    def are_same(count: int) -> bool:
+        return begins_like(raw, start, old, count)
+
+    # Mostly all, or all but the last few, whose marks have moved: so the search begins at the end.
+    low, high, step = 0, length, 1
+    if are_same(length):
+        return length
+    while high - step > 0:
+        if are_same(high - step):
+            low = high - step
+            break
+        high -= step
+        step *= 2
+    while low < high - 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if are_same(middle) else (low, middle)
+    return low
