@@ -141,6 +141,58 @@ def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Pa
     assert 2 < asked < 10  # 43 where each turn pays
 
 
+def with_other_ids(value: Any, number: object) -> Any:
+    """As an adapter gives them in front of a client whose own messages have none."""
+    if isinstance(value, list):
+        return [with_other_ids(one, number) for one in value]
+    if not isinstance(value, dict):
+        return value
+    ids = {"id", "call_id", "tool_call_id", "tool_use_id"} & value.keys()
+    return {key: f"{one}x{number}y" if key in ids else with_other_ids(one, number) for key, one in value.items()}
+
+
+def written_otherwise(value: Any, number: int) -> Any:
+    """Arguments with other blanks, and texts as blocks or not, as two libraries do that take turns."""
+    if isinstance(value, list):
+        return [written_otherwise(one, number) for one in value]
+    if not isinstance(value, dict) or number % 2:
+        return value
+    changed = {key: written_otherwise(one, number) for key, one in value.items()}
+    if isinstance(changed.get("arguments"), str):
+        changed["arguments"] = json.dumps(json.loads(changed["arguments"]), indent=1)
+    if changed.get("type") == "message":
+        changed["content"] = changed["content"][0]["text"]
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("wire", "habit"),
+    [
+        ("openai-chat", with_other_ids),
+        ("openai-responses", with_other_ids),
+        ("anthropic", with_other_ids),
+        ("openai-chat", written_otherwise),
+        ("openai-responses", written_otherwise),
+    ],
+)
+def test_what_a_client_writes_otherwise_at_each_turn_costs_no_summary(
+    tmp_path: Path, wire: str, habit: Callable[[list[Any], int], list[Any]]
+) -> None:
+    """Its answers say the same; looked for byte for byte, each turn was another conversation, and paid."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
+        for number, messages in enumerate(turns(wire, 60)):
+            raw = compact(body_of(wire, habit(messages, number)))
+            assert post(gateway.url, PATHS[wire], raw).status == 200
+        asked = sum(map(is_own, provider.requests))
+    assert 2 < asked < 10
+
+
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
@@ -170,7 +222,9 @@ def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: 
     assert 2 < asked < 10
 
 
-@pytest.mark.parametrize("named", [{"user": "{}"}, {"metadata": {"user_id": "{}"}}], ids=["user", "metadata"])
+@pytest.mark.parametrize(
+    "named", [{"user": "{}"}, {"metadata": {"user_id": "{}"}}, {}], ids=["user", "metadata", "ids of calls"]
+)
 def test_agents_that_did_the_same_for_two_people_share_no_summary(tmp_path: Path, named: dict[str, Any]) -> None:
     """Behind one key; the agent's own model reads all of a view, so its summary may tell what only one of them said."""
 
@@ -184,13 +238,14 @@ def test_agents_that_did_the_same_for_two_people_share_no_summary(tmp_path: Path
     def of(name: str, messages: list[Any], number: int) -> bytes:
         said = [dict(message) for message in messages]
         said[1]["content"] += f" I am {name}. It is 12:{number:02}."
-        return compact(body_of("openai-chat", said, **json.loads(json.dumps(named).replace("{}", name))))
+        fields = {key: json.loads(json.dumps(value).replace("{}", name)) for key, value in named.items()}
+        return compact(body_of("openai-chat", said if named else with_other_ids(said, name), **fields))
 
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
             history = list(turns("openai-chat", 50))
-            for name in ("Anna", "Bert"):
-                for number, messages in enumerate(history):
+            for name, begins in (("Anna", 0), ("Bert", 0 if named else len(history) - 1)):
+                for number, messages in enumerate(history[begins:]):
                     assert post(gateway.url, PATHS["openai-chat"], of(name, messages, number)).status == 200
         sent = [request.text for request in provider.requests]
     assert any("as Anna told it" in text for text in sent)

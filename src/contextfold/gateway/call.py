@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.fingerprint import Saying
-from contextfold.conversation.recognized import goes_on, is_same_behind, says_again
+from contextfold.conversation.recognized import goes_on, ids_of, is_same_behind, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
@@ -156,6 +156,10 @@ class State:
         def now(n: int) -> Message:
             return decode(new[n])
 
+        if any(ids_of(before(n)) != ids_of(now(n)) for n in changed):
+            # Agents that did the same for two people have ids of their own: another one's record tells nothing else
+            # only where all is said again.
+            return all(Saying(before(n)).all == Saying(now(n)).all for n in changed)
         if altered:
             told = [n for n in changed if n in altered]
             again = all(says_again(now(n), Saying(before(n))) for n in told)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
@@ -34,6 +34,10 @@ MOST_BYTES = 128 * 1024 * 1024
 """Bytes of all remembered conversations: the one that was not used for longest goes first."""
 
 
+Said = Callable[[Any], bytes]
+"""From a message to what it has in common with one that says the same."""
+
+
 @dataclass(slots=True)
 class KnownParts:
     """What is remembered of a conversation: the last body that it came in, and what was found out about it."""
@@ -42,6 +46,8 @@ class KnownParts:
     body: Body
     state: Any = None
     """The caller's: the record in force and what usage taught."""
+    answers: Sequence[bytes] = ()
+    """What it is found by where its client says or writes something otherwise, once it is remembered."""
 
     @property
     def opening(self) -> bytes:
@@ -97,7 +103,13 @@ class Conversations:
         return Beginning(start, before, *self._nearest(scope, raw, start))
 
     def read(
-        self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Beginning | None = None
+        self,
+        scope: bytes,
+        raw: bytes,
+        key: str,
+        plainly: Plain,
+        found: Beginning | None = None,
+        said: Said = canonical,
     ) -> tuple[Body, KnownParts | None]:
         """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
         a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.
@@ -119,13 +131,14 @@ class Conversations:
             body.messages[start : len(old)] = old[start:]
             body.places.update(known.body.places)
             return body, known
-        return body, self._answered(scope, body)
+        # The very same answers first: conversations of one job are told apart by the ids of their calls.
+        return body, self._answered(scope, body, canonical) or self._answered(scope, body, said)
 
-    def _answered(self, scope: bytes, body: Body) -> KnownParts | None:
+    def _answered(self, scope: bytes, body: Body, said: Said) -> KnownParts | None:
         """The conversation of these answers of the model, if what left its view is there as it was: a client may say
         something else in its task or a reminder at each turn.
         """
-        for key in _answers(body, _LATEST):
+        for key in _answers(body, _LATEST, said):
             known = self._known.get(self._by_answers.get((scope, key), 0))
             if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
                 fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
@@ -159,7 +172,7 @@ class Conversations:
         if id(known) in self._known:
             self._known.move_to_end(id(known))
 
-    def remember(self, known: KnownParts, replaces: KnownParts | None = None) -> None:
+    def remember(self, known: KnownParts, replaces: KnownParts | None = None, said: Said = canonical) -> None:
         """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""
         if replaces is not None:
             self._forget(id(replaces))
@@ -174,7 +187,8 @@ class Conversations:
         # Instructions alone may be those of any conversation.
         if known.body.chain and formats.opening(known.body.messages) < len(known.body.messages):
             self._by_end[scope, known.body.chain[-1]] = id(known)
-        for key in _answers(known.body, 1):
+        known.answers = [*_answers(known.body, 1, canonical), *_answers(known.body, 1, said)]
+        for key in known.answers:
             self._by_answers[scope, key] = id(known)
         self._bytes += len(known.body.raw)
         while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
@@ -195,7 +209,7 @@ class Conversations:
                 del self._openings[scope]
         if known.body.chain and self._by_end.get((scope, known.body.chain[-1])) == key:
             del self._by_end[scope, known.body.chain[-1]]
-        for answers in _answers(known.body, 1):
+        for answers in known.answers:
             if self._by_answers.get((scope, answers)) == key:
                 del self._by_answers[scope, answers]
 
@@ -208,13 +222,13 @@ _LATEST = 16
 """Answers of a new body, from the newest back, by which its conversation is looked for."""
 
 
-def _answers(body: Body, most: int) -> list[bytes]:
+def _answers(body: Body, most: int, said: Said) -> list[bytes]:
     """What stands for the newest answers of the model, each with the one before it and their places."""
     newest = (n for n in range(len(body.messages) - 1, body.floor - 1, -1) if _is_answer(body.messages[n]))
     keys = []
     for place, before in pairwise(islice(newest, most + 1)):
-        said = b"%d " % place + canonical(body.messages[place]) + canonical(body.messages[before])
-        keys.append(hashlib.blake2b(said, digest_size=16).digest())
+        told = b"%d " % place + said(body.messages[place]) + said(body.messages[before])
+        keys.append(hashlib.blake2b(told, digest_size=16).digest())
     return keys
 
 

@@ -208,7 +208,7 @@ class Exchanges:
     ) -> UpstreamAnswer:
         scope = await self.shared.scope(call, wire)
         found = found or self.conversations.find(scope, raw, wire.key)
-        body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
+        body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found, wire.said)
         call.label = label_of(call, body.fields)
         name = body.fields.get("model")  # first in the bytes may stand an input of a tool
         call.model = call.named(plain_name(name if isinstance(name, str) else ""))
@@ -227,7 +227,7 @@ class Exchanges:
             if found.same < len(body.messages):
                 state.calibration = found.known.state.calibration
         call.state = state
-        self.conversations.remember(KnownParts(scope, body, state), known)
+        self.conversations.remember(KnownParts(scope, body, state), known, wire.said)
         self.metrics.set("remembered_conversations", len(self.conversations))
         try:
             await self.shared.look_up(scope, body.chain, state, is_new=known is None)

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from contextfold import formats
 from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
+from contextfold.conversation.fingerprint import Saying
+from contextfold.errors import FormatError
 from contextfold.formats.openai_responses import REFERENCE, is_reference
-from contextfold.gateway.body import plain
+from contextfold.gateway.body import canonical, plain
 from contextfold.integrations.streams import StreamProgress
 
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
@@ -44,6 +47,13 @@ class GatewayWire:
         """A message as the engine gets it, and whether it is a compaction by the provider."""
         message = plain(entry)
         return message, _is_compaction(message)
+
+    def said(self, message: Any) -> bytes:
+        """What two messages have in common that say the same, whatever the ids of their calls, and however written."""
+        try:
+            return Saying(formats.get(self.read_as).decode(message)).all
+        except FormatError:
+            return canonical(message)
 
     def native_feature(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
         """What says that this request is not to be touched; None where nothing does."""
