@@ -19,6 +19,7 @@ from contextfold.evidence.greedy import JOINED, MOST, QUALITIES, UNIT
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import BARE, ENOUGH_WORDS, PLAIN_WORD, Line
 from contextfold.evidence.section import mark_of_parts, parts_under_marks
+from contextfold.summary.rules import said_of
 
 _FIGURES = re.compile(r"\d+")
 
@@ -241,12 +242,12 @@ def _once(lines: Sequence[Line]) -> list[float]:
 
 def _needless(lines: Sequence[Line]) -> set[int]:
     """The lines of users who later said the same words with other names or figures."""
-    latest: dict[frozenset[str], str] = {}
+    latest: dict[tuple[frozenset[str], frozenset[str]], str] = {}
     needless: set[int] = set()
     for n, line in reversed(list(enumerate(lines))):
         said = frozenset(_shown(line)) - set(line.names)
         counts = line.source == "user" and line.bonus and len(said) >= LEAST_SAID
-        if counts and latest.setdefault(said, line.text) != line.text:
+        if counts and latest.setdefault((said, said_of(line.text)), line.text) != line.text:
             needless.add(n)
     return needless
 

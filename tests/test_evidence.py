@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import plain_choice
@@ -705,6 +705,7 @@ def message_of(role: str, text: str) -> Message:
     return answered(text) if role == "tool" else said(cast(Any, role), text)
 
 
+@example([("user", "must never ERROR"), ("user", "must never ERROR views.py")], 20, set())
 @settings(max_examples=examples(100))
 @given(st.lists(SPOKEN, max_size=25), st.integers(20, 600), st.sets(WORDS, max_size=4))
 def test_the_choice_in_arrays_equals_the_plain_one(
