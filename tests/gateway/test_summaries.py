@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import http.client
 import json
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -314,6 +316,74 @@ def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path, diff
         sent = [request.text for request in provider.requests if not is_own(request)]
     assert any("as Anna told it" in text for text in sent)
     assert "as Anna told it" not in sent[-1]
+
+
+def with_own_ids(messages: list[Any], since: int = 0) -> list[Any]:
+    """With ids of calls as providers make them, from a turn on."""
+
+    def own(found: re.Match[str]) -> str:
+        return "call_" + hashlib.sha256(found[0].encode()).hexdigest()[:16] if int(found[1]) >= since else found[0]
+
+    read: list[Any] = json.loads(re.sub(r"call_0_(\d+)", own, json.dumps(messages)))
+    return read
+
+
+def window_of(messages: list[Any], groups: int, *, keeps_first: bool) -> list[Any]:
+    """The instructions, perhaps the task, and the newest calls with their results."""
+    kept = sum(message.get("role") == "system" for message in messages) + keeps_first
+    return [*messages[:kept], *messages[max(kept, len(messages) - 2 * groups) :]]
+
+
+@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
+def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
+    tmp_path: Path, wire: str, keeps_first: bool
+) -> None:
+    """Each turn began otherwise than the one before, and paid."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            for messages in turns(wire, 80):
+                given = window_of(with_own_ids(messages), 24, keeps_first=keeps_first)
+                assert post(gateway.url, PATHS[wire], compact(body_of(wire, given))).status == 200
+            assert gateway.metrics.total("failures_total") == 0
+            compactions = gateway.metrics.total("compactions_total")
+        asked = sum(map(is_own, provider.requests))
+        assert "reads files one after the other" in provider.requests[-1].text
+    assert 2 < asked < 10
+    assert compactions <= asked
+
+
+@pytest.mark.parametrize("ids", ["numbered", "of its own since turn 60"])
+def test_what_a_client_has_dropped_is_told_to_no_one_whose_messages_are_the_same(tmp_path: Path, ids: str) -> None:
+    """Two runs of one job that differ in nothing but the task, which both of their clients drop in the end."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "I am Anna" in request.text or "Anna told" in request.text else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any]) -> bytes:
+        said = [dict(message) for message in messages]
+        said[1]["content"] += f" I am {name}."
+        given = with_own_ids(said, 60) if name == "Anna" and ids != "numbered" else said
+        return compact(body_of("openai-chat", window_of(given, 50, keeps_first=False) if len(said) > 126 else given))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            history = list(turns("openai-chat", 74))
+            for messages in history:
+                assert post(gateway.url, PATHS["openai-chat"], of("Anna", messages)).status == 200
+            assert "as Anna told it" in provider.requests[-1].text or ids == "numbered"
+            count = len(provider.requests)
+            for messages in history[64:]:
+                assert post(gateway.url, PATHS["openai-chat"], of("Bert", messages)).status == 200
+        # the gateway may still be asking for Anna's next summary
+        sent = [request.text for request in provider.requests[count:] if not is_own(request)]
+    assert sent
+    assert not any("as Anna told it" in text for text in sent)
 
 
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contextfold import formats, json_values
@@ -59,6 +59,10 @@ class KnownConversation:
         self.record: Compaction | None = None
         self.view = View([], 0)
         self.seen = Seen(history.format)
+        self.drops_oldest = False
+        """Its client keeps a window of its own, so it may stay as long as it is."""
+        self.moved: tuple[str, str] | None = None
+        """The record that came last in which the client had dropped messages, and what it is without them."""
         self.attempt: FailedAt | Prepared | None = None
         """What the last pass left behind: a failure that is not repeated for the same state, or a summary that is paid
         for and could not be put in force. None: its record is in force, or there was none."""
@@ -151,6 +155,18 @@ class KnownConversation:
             # that has cleared may have been something else.
             return previous == self.record and self.history.is_said_in(history)
         return in_force or self.history.goes_on_in(history)
+
+    def is_left_in(self, history: History, previous: Compaction | None) -> bool:
+        """Whether a history says what the known one says without its oldest messages, as of a client that keeps a
+        window of its own.
+        """
+        in_force, known = (record.pass_id if record is not None else None for record in (previous, self.record))
+        if self.history.format is not history.format or in_force != known:
+            return False
+        # In this order: nearly all others are told apart by their newest answer.
+        own = {self.history.digest_at(n) for n in answers(self.history)[-1:]}
+        theirs = {history.digest_at(n) for n in answers(history)[-LATEST:]}
+        return bool(own & theirs) and self.history.is_left_in(history, is_given=in_force is not None)
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them
@@ -275,7 +291,14 @@ class Memory:
         """
         with self._lock:  # what is not taken out is no one's, so it may be looked at meanwhile
             for key, known in reversed(self._known.items()):
-                if (known.attempt or known.background) and known.says_the_same(history, previous):
+                if not (known.attempt or known.background):
+                    continue
+                if known.says_the_same(history, previous):
+                    return self._known.pop(key)
+                if known.is_left_in(history, previous):
+                    known.drops_oldest = True
+                    if isinstance(known.attempt, FailedAt):  # there may be as many messages as before, and others
+                        known.attempt = replace(known.attempt, length=-1)
                     return self._known.pop(key)
         return None
 

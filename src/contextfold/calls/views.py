@@ -380,7 +380,7 @@ class _Call:
         if not isinstance(attempt, Prepared):
             return attempt is not None
         # One that was prepared under another record is in force by now; one that fits no longer never will be.
-        return attempt.base == base and attempt.still_fits(self.conversation.history)
+        return attempt.base == base and attempt.still_fits(self.conversation.history) is not None
 
     def _is_soon(self, overhead: Mapping[str, int], base: str | None) -> bool:
         """Whether to prepare a pass now: the view is near its trigger, and none was tried under the record that the
@@ -393,8 +393,10 @@ class _Call:
         tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
         if triggered(self.policy, self.limits, tokens, messages) is None or self._was_tried(base):
             return False
+        if self.request.previous is not None:
+            return True
         is_new = not conversation.known_before and conversation.attempt is None and conversation.background is None
-        return not (is_new and self.request.previous is None and self.views.is_beside(conversation.history))
+        return not (conversation.drops_oldest or (is_new and self.views.is_beside(conversation.history)))
 
     def _is_preparing(self) -> bool:
         return self.conversation.background is not None and self.conversation.background.is_busy
@@ -473,11 +475,11 @@ class _Call:
         prepared, conversation.attempt = conversation.prepared, None
         lasting = question.policy is self.policy and not question.instructions
         """Asked as ever, without pins or instructions for this call alone."""
-        if prepared is not None and lasting and await self.ports.compute(prepared.answers, question):
+        record = await self.ports.compute(prepared.answers, question) if prepared is not None and lasting else None
+        if record is not None:
             conversation.attempt = prepared
             text = "the summary that was made before, and is not in force yet, is taken"
-            self.observer.emit("summary_adopted", text, summary=prepared.made.id, trigger=prepared.made.trigger)
-            record = prepared.made
+            self.observer.emit("summary_adopted", text, summary=record.id, trigger=record.trigger)
             if record.thinking_from:  # what was thought since was thought under the old view
                 record = record.changed(thinking_from=len(question.messages))
             return Made(record, question.evicted(record))
@@ -560,9 +562,13 @@ def follow(
     previous = previous.in_role(role) if previous is not None else None
     known = conversation.record
     same = previous is known or (previous is not None and known is not None and previous.id == known.id)
+    same = same or (previous is not None and known is not None and conversation.moved == (previous.id, known.id))
     if same and not again:
         return
     problem = previous.mismatch(conversation.history) if previous is not None else None
+    if problem is not None and previous is not None and (moved := previous.moved(conversation.history)) is not None:
+        conversation.moved = previous.id, moved.id
+        problem, previous = None, moved
     if problem is not None:
         observer.emit("compaction_set_aside", f"the given compaction is set aside: {problem}", problem=problem)
     elif previous is not None and previous.thinking_from > len(conversation.history.messages):

@@ -27,6 +27,8 @@ SHORT_HASH, START_HASH = 8, 2
 the same hash, once in 16 million edits that begin alike, would go unnoticed where all else is as it was."""
 _START = 12
 """Characters."""
+TRAIL_HASH = 6
+"""Characters of the hash of a whole message: it counts only beside those of all that stand behind it."""
 
 
 class Saying:
@@ -41,6 +43,10 @@ class Saying:
     @cached_property
     def all(self) -> bytes:
         return _digest(self._message, (field for part in self._message.parts for field in _words(part)))
+
+    def short(self, beside: Sequence[str]) -> str:
+        """A short hash of all that it says, and of what is told ``beside`` it."""
+        return _digest(self._message, [self.all.hex(), *beside], TRAIL_HASH // 2).hex()
 
     @property
     def beside(self) -> bytes:
@@ -131,6 +137,17 @@ def order(messages: Iterable[Message]) -> bytes:
         else:
             answered.append(calls.get(part.call_id, -1))
     return b"" if answered == sorted(answered) else repr(answered).encode()
+
+
+def linked(messages: Sequence[Message]) -> list[list[tuple[int, int]]]:
+    """For each message, which calls its results answer: how far before it, and the place among the calls there."""
+    calls: dict[str, tuple[int, int]] = {}
+    links = []
+    for n, message in enumerate(messages):
+        answered = (calls.get(result.call_id, (n, -1)) for result in message.tool_results)
+        links.append([(n - asked, place) for asked, place in answered])
+        calls.update((call.id, (n, place)) for place, call in enumerate(message.tool_calls))
+    return links
 
 
 def _is_mark(part: Part) -> bool:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contextfold import evidence
 from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, shape
 from contextfold.conversation.groups import Grouping, Walk
-from contextfold.conversation.recognized import clearable, goes_on, hashes, ids_of, same_or_cleared, says_again
+from contextfold.conversation.recognized import (
+    clearable,
+    goes_on,
+    hashes,
+    ids_of,
+    is_left,
+    same_or_cleared,
+    says_again,
+    trail_of,
+)
 from contextfold.formats.base import Format
 from contextfold.json_values import same
 from contextfold.messages import Message
@@ -274,6 +283,18 @@ class History:
         are_left = set(hashes(now[media:])) <= set(hashes(outline[media:]))
         is_same = bool(outline) and now[:size] == outline[:size] and are_left
         return is_same and same_or_cleared(parts, now[size:media], outline[size:media])
+
+    def trail(self, covers: int, start: int = 0) -> list[str]:
+        """Short hashes of the first ``covers`` messages, from ``start`` on, by which they are known where older ones
+        are gone.
+        """
+        return trail_of(self.messages[:covers], self._saying, start)
+
+    def is_left_in(self, other: History, *, is_given: bool) -> bool:
+        """Whether another history is this one without its oldest messages, perhaps with more behind it. ``is_given``:
+        the caller has said that it is the same conversation.
+        """
+        return is_left(self.messages, other.messages, self._saying, other._saying, is_given=is_given)
 
     def _newest_clearable(self, told: Sequence[int]) -> Sequence[int]:
         """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""

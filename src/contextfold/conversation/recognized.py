@@ -12,11 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying
+from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, linked, opening
+from contextfold.conversation.pins import first_user
 from contextfold.messages import Message, Text, ToolCall, ToolResult
 
 At = Callable[[int], Message]
 """The message at a place."""
+SayingAt = Callable[[int], Saying]
+
+LONGEST_TRAIL = 500
+"""Messages. Windows that clients keep have some ten, or a hundred; a record grows with no more."""
 
 
 def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
@@ -58,6 +63,52 @@ def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:
     return newest is not None and has_own_id(before(newest)) and ids_of(now(newest)) == ids_of(before(newest))
 
 
+def trail_of(messages: Sequence[Message], saying: SayingAt, start: int = 0) -> list[str]:
+    """A short hash of each message from ``start`` on: of what it says, in whatever form, the ids that are its own, and
+    how far before it the calls stand that it answers.
+    """
+    links = linked(messages)
+    own = (ids_of(one) if has_own_id(one) else [] for one in messages[start:])
+    return [saying(n).short([*ids, repr(links[n])]) for n, ids in enumerate(own, start)]
+
+
+def is_left(
+    before: Sequence[Message], now: Sequence[Message], old: SayingAt, new: SayingAt, *, is_given: bool = False
+) -> bool:
+    """Whether a client has dropped the oldest of the messages of before, and all others are here as they were.
+
+    Unless it ``is_given`` which conversation it is, an id of its own has to tell: agents that did the same for two
+    people may differ in nothing but what is gone.
+    """
+    start = opening(before)
+    if opening(now) != start:
+        return False
+    told, left = trail_of(before, old, max(0, len(before) - LONGEST_TRAIL)), trail_of(now[: len(before)], new)
+    gone = dropped(told, left, len(before), start, first_user(now))
+    if gone is None or is_given:
+        return gone is not None
+    newest = next((one for one in reversed(before[gone.stop :]) if one.tool_calls), None)
+    return newest is not None and has_own_id(newest)
+
+
+def dropped(told: Sequence[str], now: Sequence[str], covers: int, start: int, first: int | None) -> range | None:
+    """The oldest of the first ``covers`` messages of before, which a client has dropped: all else of them is there as
+    it was. ``told`` and ``now``: the trails of the newest of these, and of the messages now. Before what is dropped may
+    stand ``start`` instructions, or all messages up to the ``first`` one of a user.
+
+    None where anything else differs, nothing is left, or it is not certain which are gone.
+    """
+    missing, found = covers - len(told), set[range]()
+    for head in {start, start if first is None else first + 1}:
+        if head > start and (missing > start or [*told[start - missing : head - missing]] != [*now[start:head]]):
+            continue
+        for gone in range(max(1, missing - head), covers - head):
+            left = covers - gone
+            if left <= len(now) and now[left - 1] == told[-1] and [*now[head:left]] == [*told[head + gone - missing :]]:
+                found.add(range(head, head + gone))
+    return found.pop() if len(found) == 1 else None
+
+
 def ids_of(message: Message) -> list[str]:
     """The ids of its calls."""
     return [call.id for call in message.tool_calls]
@@ -90,9 +141,9 @@ def clearable(message: Message) -> list[ToolCall | ToolResult]:
     return [part for part in message.parts if isinstance(part, ToolCall | ToolResult)]
 
 
-def hashes(short: str) -> list[str]:
-    """The short hashes of a ``Saying``, one by one."""
-    return [short[at : at + SHORT_HASH] for at in range(0, len(short), SHORT_HASH)]
+def hashes(short: str, size: int = SHORT_HASH) -> list[str]:
+    """The short hashes of a ``Saying``, or of a trail, one by one."""
+    return [short[at : at + size] for at in range(0, len(short), size)]
 
 
 def same_or_cleared(parts: Sequence[ToolCall | ToolResult], now: str, before: str) -> bool:

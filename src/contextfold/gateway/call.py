@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.fingerprint import Saying
-from contextfold.conversation.recognized import goes_on, ids_of, is_same_behind, says_again
+from contextfold.conversation.recognized import goes_on, ids_of, is_left, is_same_behind, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
@@ -142,8 +142,11 @@ class State:
 
     def goes_on_in(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
         """Whether the new messages are the old ones, which this was known of, in which the client says something
-        otherwise. Under a record only what is not in the view as it is counts.
+        otherwise, or has dropped the oldest. Under a record only what is not in the view as it is counts.
         """
+        return self._is_repeated(old, new) or self._is_left(old, new)
+
+    def _is_repeated(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
         altered = self.record.altered if self.record is not None else ()
         if len(old) > len(new) or any(n >= len(old) for n in altered):
             return False
@@ -165,6 +168,13 @@ class State:
             again = all(says_again(now(n), Saying(before(n))) for n in told)
             return again and is_same_behind(before, now, len(old), told, changed)
         return goes_on(before, now, len(old), changed)
+
+    def _is_left(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
+        # without it, all of both would be read only to say no
+        if not old or not any(same_value(old[-1], one) for one in new[: len(old)]):
+            return False
+        before, now = ([formats.get(self.format).decode(one) for one in wire] for wire in (old, new[: len(old)]))
+        return is_left(before, now, lambda n: Saying(before[n]), lambda n: Saying(now[n]))
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

@@ -138,11 +138,15 @@ class Conversations:
         """The conversation of these answers of the model, if what left its view is there as it was: a client may say
         something else in its task or a reminder at each turn.
         """
+        looked_at = set[int]()
         for key in _answers(body, _LATEST, said):
             known = self._known.get(self._by_answers.get((scope, key), 0))
-            if known is not None and known.body.floor == body.floor and len(known.body.messages) <= len(body.messages):
-                fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
-                return known if fits and session_of(body.fields) == session_of(known.body.fields) else None
+            if known is None or known.body.floor != body.floor or id(known) in looked_at:
+                continue
+            looked_at.add(id(known))
+            fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
+            if fits and session_of(body.fields) == session_of(known.body.fields):
+                return known
         return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
@@ -223,11 +227,13 @@ _LATEST = 16
 
 
 def _answers(body: Body, most: int, said: Said) -> list[bytes]:
-    """What stands for the newest answers of the model, each with the one before it and their places."""
+    """What stands for the newest answers of the model, each with the one before it. Where they stand does not count:
+    clients drop their oldest messages.
+    """
     newest = (n for n in range(len(body.messages) - 1, body.floor - 1, -1) if _is_answer(body.messages[n]))
     keys = []
     for place, before in pairwise(islice(newest, most + 1)):
-        told = b"%d " % place + said(body.messages[place]) + said(body.messages[before])
+        told = said(body.messages[place]) + said(body.messages[before])
         keys.append(hashlib.blake2b(told, digest_size=16).digest())
     return keys
 

@@ -158,8 +158,9 @@ class SharedStore:
             # It takes that one's row, after a refusal: so it takes its place in the line of records, too.
             record = record.changed(parent=replaced.parent)
         state.record, state.digest = record, digest
-        # It covers nothing of the chain, so there is nothing to find it by: it stays with the conversation here.
-        if not digest:
+        # It covers nothing of the chain, so there is nothing to find it by; or all that it is found by may stand in the
+        # conversation of another person, too. So it stays with the conversation here.
+        if not digest or record.lacks:
             return
         self._remember(scope, digest, record)
         if self._keeps:

@@ -22,7 +22,7 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 from contextfold.passes.decide import Plan
 from contextfold.passes.joined import TIER, removed
 from contextfold.passes.question import Question
-from contextfold.record.compaction import Edit, reduce
+from contextfold.record.compaction import Edit, reduce, summary_message
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
@@ -116,7 +116,8 @@ def _left(question: Question, plan: Plan, *, only_rules: bool = False) -> list[t
     left: list[tuple[int, Message, Note]] = []
     whole = [(n, _clean(question, n), True) for n in plan.gone]
     parts = [(n, _cleaned(question, message), False) for n, message in removed(history.messages, plan.edits)]
-    for n, message, is_whole in sorted([*whole, *parts], key=lambda entry: entry[0]):
+    earlier = [(-1, message, False) for message in _only_told(question)]
+    for n, message, is_whole in sorted([*earlier, *whole, *parts], key=lambda entry: entry[0]):
         read = readable(message, role)
         if only_rules and not read.is_user_turn:
             note = SILENT
@@ -129,6 +130,12 @@ def _left(question: Question, plan: Plan, *, only_rules: bool = False) -> list[t
             note = replace(note, rules=(*chain.from_iterable(rules), *note.rules))
         left.append((n, read, note))
     return left
+
+
+def _only_told(question: Question) -> list[Message]:
+    """The summary in force, where a client has dropped messages that it tells of: nothing else does."""
+    record = question.record
+    return [summary_message(record.summary)] if record is not None and record.summary and record.lacks else []
 
 
 def _summaries(message: Message) -> Iterator[Earlier]:
@@ -308,6 +315,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
         for n in {*plan.gone, *shortened} - {n for n, _ in apart}
     ]
     found = sorted([*found, *apart], key=lambda entry: entry[0])
+    found[:0] = [(0, _lines_of(message, question)) for message in _only_told(question)]
     quotable = [n for n, _ in found]
     candidates = [(ends[n], lines) for n, lines in found]
     dates = told.dates_of(history.messages) if question.is_talk else []

@@ -21,17 +21,19 @@ class Prepared:
     made: Compaction
     base: str | None
 
-    def still_fits(self, history: History) -> bool:
-        """Whether what it covers is unchanged: nothing but new messages came since."""
-        return self.made.mismatch(history) is None
+    def still_fits(self, history: History) -> Compaction | None:
+        """The record, if what it covers is unchanged: nothing but new messages came since, or a client has dropped the
+        oldest.
+        """
+        return self.made if self.made.mismatch(history) is None else self.made.moved(history)
 
-    def answers(self, question: Question) -> bool:
-        """Whether it does what a pass for this question would: it fits, and leaves no pass due."""
+    def answers(self, question: Question) -> Compaction | None:
+        """The record, if it does what a pass for this question would: it fits, and leaves no pass due."""
         in_force = question.record.pass_id if question.record else None
-        if in_force != self.base or question.instructions or not self.still_fits(question.history):
-            return False
-        view = build(question.history, self.made)
+        if in_force != self.base or question.instructions or (made := self.still_fits(question.history)) is None:
+            return None
+        view = build(question.history, made)
         tokens = view.tokens + sum(question.overhead.values())
         if question.forced:
-            return tokens <= question.limits.target
-        return triggered(question.policy, question.limits, tokens, len(view.wire)) is None
+            return made if tokens <= question.limits.target else None
+        return made if triggered(question.policy, question.limits, tokens, len(view.wire)) is None else None

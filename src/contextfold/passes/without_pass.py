@@ -214,7 +214,8 @@ def _revised(
     changes |= dict.fromkeys(touched, ("shortened", tier))
     record = base.model_copy(
         update={
-            "parent": question.record.id if question.record else None,
+            "parent": (question.record.origin or question.record.id) if question.record else None,
+            "origin": "",
             "covers": covers,
             "fates": _fates(question, base, covers, changes),
             "edits": tuple(sorted([*kept, *edits], key=lambda edit: (edit.index, edit.part))),

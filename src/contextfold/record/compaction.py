@@ -21,8 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from contextfold import tiers
 from contextfold.conversation import pins
+from contextfold.conversation.fingerprint import TRAIL_HASH, opening
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Fate, Run, runs
+from contextfold.conversation.recognized import LONGEST_TRAIL, dropped, hashes
 from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
@@ -152,6 +154,13 @@ class Compaction(BaseModel):
     outline: _Hash = ""
     """The same whatever the newest tool results and arguments say, and a short hash of each, and of each image: clients
     clear old ones to save room, and what was told of them holds. Empty in older records."""
+    trail: _Hash = ""
+    """A short hash of each of the newest messages that it covers: clients that keep a window of their own drop the
+    oldest, and what was told of them holds. Empty in older records."""
+    origin: str = ""
+    """Where a client has dropped some of what it covers, the ``pass_id`` that it had before."""
+    lacks: Annotated[int, Field(ge=0)] = 0
+    """How many messages were dropped that its summary may tell of: what is left may stand in other conversations."""
     fates: tuple[FateRun, ...]
     edits: tuple[Edit, ...] = ()
     summary: SummaryRecord | None = None
@@ -223,7 +232,7 @@ class Compaction(BaseModel):
     @property
     def pass_id(self) -> str:
         """The ``id`` of the record as its pass made it. What came back since changes nothing that a pass decides."""
-        return self.changed(recalled=()).id if self.recalled else self.id
+        return self.origin or (self.changed(recalled=()).id if self.recalled else self.id)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Compaction:
         """A copy, with an ``id`` and ``runs`` of its own: pydantic would take the cached ones along, and the copy would
@@ -261,7 +270,8 @@ class Compaction(BaseModel):
     def fitted(self, history: History) -> Compaction:
         """The record with the fingerprint that it has in this history."""
         outline = history.outline_of(self.gone(), {edit.index for edit in self.edits})
-        return self.model_copy(update={"fingerprint": self.fingerprint_in(history), "outline": outline})
+        trail = "".join(history.trail(self.covers, max(0, self.covers - LONGEST_TRAIL)))
+        return self.model_copy(update={"fingerprint": self.fingerprint_in(history), "outline": outline, "trail": trail})
 
     def mismatch(self, history: History) -> str | None:
         """Why this record does not belong to a history; None when it does."""
@@ -279,6 +289,52 @@ class Compaction(BaseModel):
         if shortened or not {pins.newest_said(history.messages), newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
+
+    def moved(self, history: History) -> Compaction | None:
+        """The record in a history whose client has dropped the oldest of what it covers, to save room: the summary is
+        the only place that still tells of it. None where that is not all that differs, or no answer of the model that
+        it covers is left, since nothing would tell then which conversation it is.
+        """
+        run = self._dropped_in(history)
+        if run is None or all(one.role != "assistant" for one in history.messages[run.start : self.covers - len(run)]):
+            return None
+
+        def place(n: int) -> int:
+            return min(n, run.start) if n < run.stop else n - len(run)
+
+        fates = [(one.fate, one.reason) for one in self.fates for n in range(one.start, one.stop) if n not in run]
+        recalled = [
+            one.model_copy(
+                update={"after": place(one.after), "indices": tuple(place(n) for n in one.indices if n not in run)}
+            )
+            for one in self.recalled
+            if one.after not in run
+        ]
+        moved = self.changed(
+            origin=self.pass_id,
+            lacks=self.lacks + len(run),
+            covers=place(self.covers),
+            fates=FateRun.all_of(fates),
+            edits=tuple(e.model_copy(update={"index": place(e.index)}) for e in self.edits if e.index not in run),
+            recalled=tuple(recalled),
+            summary_after=place(self.summary_after + 1) - 1,
+            thinking_from=place(self.thinking_from),
+        ).fitted(history)
+        return moved if moved.mismatch(history) is None else None
+
+    def is_moved_to(self, other: Compaction) -> bool:
+        """Whether another record is this one, as ``moved`` made it."""
+        return other.origin == self.pass_id and other.lacks > self.lacks
+
+    def _dropped_in(self, history: History) -> range | None:
+        trail = hashes(self.trail, TRAIL_HASH)
+        told = self.runs[0] if self.runs and self.runs[0].reason == pins.INSTRUCTION else None
+        start = told.stop if told is not None else 0
+        if not trail or opening(history.messages) != start:
+            return None
+        first = pins.first_user(history.messages)
+        now = history.trail(min(self.covers, (start if first is None else first + 1) + len(trail)))
+        return dropped(trail, now, self.covers, start, first)
 
     def _is_of(self, history: History) -> bool:
         return (

@@ -1,0 +1,322 @@
+"""Clients that keep a window of their own: they drop their oldest messages, and the summary of them goes on.
+
+Only where that is all that differs. Anything else in what left the view is another conversation, or was edited.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.building import conversation
+
+from contextfold import Compaction, Compactor, Policy, formats
+from contextfold.formats.base import Format
+
+WINDOW = 6_000
+Wire = list[dict[str, Any]]
+SAID = "The agent reads one module after the other to find out why invoices are late."
+CHAT = formats.get("openai-chat")
+
+
+def agent() -> Wire:
+    """An agent's session in which the user speaks now and then."""
+    wire: Wire = conversation(60)
+    for place in range(len(wire), 2, -8):
+        wire.insert(place, {"role": "user", "content": f"Then go on behind {place}, please."})
+    return wire
+
+
+def talk() -> Wire:
+    """Without any call."""
+    rng = random.Random(0)
+    words = ["invoice", "module", "river", "table", "lamp", "cargo", "field", "north", "paper", "stone"]
+    wire: Wire = [{"role": "system", "content": "You help."}]
+    for n in range(60):
+        wire.append({"role": "user", "content": f"Question {n}: {' '.join(rng.choices(words, k=50))}?"})
+        wire.append({"role": "assistant", "content": f"Answer {n}: {' '.join(rng.choices(words, k=100))}."})
+    return wire
+
+
+def in_format(wire: Wire, format: Format) -> Wire:
+    return wire if format is CHAT else format.encode(formats.decode(wire[1:], CHAT))
+
+
+def is_answer(message: Any, format: Format) -> bool:
+    return format.decode(message).role == "assistant"
+
+
+def groups(wire: Wire, format: Format) -> list[Wire]:
+    """Each message with the results that follow it."""
+    found: list[Wire] = []
+    for message in wire:
+        read = format.decode(message)
+        if found and (read.tool_results or (read.tool_calls and is_answer(found[-1][-1], format))):
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return found
+
+
+class Client:
+    """Keeps its messages, and drops the oldest where they are more than fit in."""
+
+    def __init__(self, format: Format, most: int, *, keeps_first: bool, to_half: bool) -> None:
+        self.format = format
+        self.most = most
+        self.keeps_first = keeps_first
+        self.to_half = to_half
+        self.messages: Wire = []
+
+    def add(self, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+        found = groups(self.messages, self.format)
+        opening = formats.opening(self.messages) + self.keeps_first
+        head, rest = found[:opening], found[opening:]
+        if sum(map(_size, rest)) > self.most:
+            while len(rest) > 1 and sum(map(_size, rest)) > (self.most // 2 if self.to_half else self.most):
+                rest.pop(0)
+        self.messages = [message for group in [*head, *rest] for message in group]
+
+
+def _size(group: Wire) -> int:
+    return len(json.dumps(group))
+
+
+def paid(whole: Wire, format: Format, client: Client, *, background: bool) -> tuple[int, int]:
+    """(how many summaries a conversation costs, how often its record was set aside)."""
+    asked = list[str]()
+
+    def clerk(prompt: str) -> str:
+        asked.append(prompt)
+        return SAID
+
+    def compactor() -> Compactor:
+        return Compactor(window=WINDOW, summarizer=clerk, policy=Policy(background=background))
+
+    subject, record, aside = compactor(), None, 0
+    for message in whole:
+        client.add(message)
+        if is_answer(message, format):
+            continue
+        # as a program that keeps its record elsewhere, and without a background in another process at each turn
+        subject = subject if background else compactor()
+        out = subject.compact(copy.deepcopy(client.messages), record, format=format.name)
+        record = Compaction.from_json(out.compaction.to_json()) if out.compaction else None
+        aside += sum(event.name == "compaction_set_aside" for event in out.events)
+        read = [format.decode(one) for one in client.messages]
+        assert [entry.index for entry in out.ledger] == list(range(len(read)))
+        for entry in out.ledger:
+            if entry.fate == "summarized":
+                told = read[entry.index].text or "".join(one.text for one in read[entry.index].tool_results)
+                assert any(told[:40] in prompt for prompt in asked)
+            elif record is not None and entry.index >= record.covers and format is CHAT:
+                assert client.messages[entry.index] in out.messages
+        assert record is None or SAID in str(out.messages)
+        for thread in threading.enumerate():
+            if thread.name == "contextfold-background":
+                thread.join(10)
+    return len(asked), aside
+
+
+@functools.cache
+def usual(of: Callable[[], Wire], name: str, *, background: bool) -> int:
+    """How many summaries a client pays for that drops nothing."""
+    format = formats.get(name)
+    client = Client(format, 10**9, keeps_first=False, to_half=False)
+    return paid(in_format(of(), format), format, client, background=background)[0]
+
+
+CASES = [(agent, "openai-chat", True), (agent, "anthropic", True), (talk, "openai-chat", False)]
+CASES += [(agent, name, False) for name in ("openai-chat", "openai-responses", "anthropic", "gemini")]
+
+
+@pytest.mark.parametrize("to_half", [False, True], ids=["one at a time", "to half"])
+@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize(("of", "name", "background"), CASES, ids=lambda one: getattr(one, "__name__", str(one)))
+def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
+    of: Callable[[], Wire], name: str, background: bool, keeps_first: bool, to_half: bool
+) -> None:
+    """It paid at each turn in which it dropped some, as long as what it kept was above the trigger."""
+    format = formats.get(name)
+    whole = in_format(of(), format)
+    client = Client(format, int(WINDOW * (6.5 if of is talk else 4.5)), keeps_first=keeps_first, to_half=to_half)
+    often, aside = paid(whole, format, client, background=background)
+    assert len(client.messages) < 0.8 * len(whole)
+    assert 1 < often <= usual(of, name, background=background) + 1
+    assert aside == 0
+
+
+COVERED = 24
+"""Messages of those that a record covers that the client still has."""
+
+
+def _edited(wire: Wire) -> Wire:
+    wire[12]["content"] += " It never ran."
+    return wire
+
+
+def _middle_dropped(wire: Wire) -> Wire:
+    return [*wire[:10], *wire[12:]]
+
+
+def _reordered(wire: Wire) -> Wire:
+    return [*wire[:9], *wire[11:13], *wire[9:11], *wire[13:]]
+
+
+def _another_task(wire: Wire) -> Wire:
+    return [wire[0], {"role": "user", "content": "Find out why the mail is late."}, *wire[2:]]
+
+
+def _another_call(wire: Wire) -> Wire:
+    call = next(message for message in wire[8:] if "tool_calls" in message)["tool_calls"][0]
+    call["function"]["arguments"] = '{"path": "/srv/app/other.py"}'
+    return wire
+
+
+def _another_id(wire: Wire) -> Wire:
+    """Of a call that no two conversations share."""
+    call = next(n for n in range(8, len(wire)) if "tool_calls" in wire[n])
+    wire[call]["tool_calls"][0]["id"] = wire[call + 1]["tool_call_id"] = "call_hJ4kL9pQ2xZ7"
+    return wire
+
+
+def _results_swapped(wire: Wire) -> Wire:
+    """Of two calls at a time: they say the same, and mean something else."""
+    place = next(n for n in range(8, len(wire)) if len(wire[n].get("tool_calls", ())) > 1)
+    one, other = wire[place + 1 : place + 3]
+    one["tool_call_id"], other["tool_call_id"] = other["tool_call_id"], one["tool_call_id"]
+    return wire
+
+
+def _put_before(wire: Wire) -> Wire:
+    return [*wire[:2], {"role": "user", "content": "One more thing."}, *wire[2:]]
+
+
+def _cut_in_a_group(wire: Wire) -> Wire:
+    """The results of a call that is gone."""
+    place = next(n for n in range(2, len(wire)) if wire[n]["role"] == "tool")
+    return [*wire[:2], *wire[place:]]
+
+
+def _without_instructions(wire: Wire) -> Wire:
+    return wire[1:]
+
+
+def ided() -> Wire:
+    """With calls that are made two at a time, and ids of their own."""
+    rng, wire = random.Random(1), agent()
+    pairs: Wire = []
+    for n, message in enumerate(wire):
+        if "tool_calls" not in message:
+            pairs += [message] if message["role"] != "tool" else []
+            continue
+        names = [f"call_{''.join(rng.choices('abcdefgh23456789XYZ', k=12))}" for _ in range(2)]
+        made = [{**message["tool_calls"][0], "id": name} for name in names]
+        answers = [
+            {"role": "tool", "tool_call_id": one, "content": f"{one}: {wire[n + 1]['content']}"} for one in names
+        ]
+        pairs += [{**message, "tool_calls": made}, *answers]
+    return pairs
+
+
+OTHER = [
+    _edited,
+    _middle_dropped,
+    _reordered,
+    _another_task,
+    _another_call,
+    _another_id,
+    _results_swapped,
+    _put_before,
+    _cut_in_a_group,
+    _without_instructions,
+]
+
+
+def window_of(wire: Wire, record: Compaction, left: int) -> Wire:
+    """The instructions and the task, and of what the record covers the newest messages, by whole groups."""
+    start = record.covers - left
+    while wire[start]["role"] == "tool":
+        start += 1
+    return copy.deepcopy([*wire[:2], *wire[start:]])
+
+
+@pytest.mark.parametrize("other", [None, *OTHER], ids=lambda one: one.__name__ if one else "a window")
+def test_anything_else_than_dropped_messages_gets_a_new_summary(other: Callable[[Wire], Wire] | None) -> None:
+    """The old one would tell what is not there, or what another one said."""
+    wire = ided()
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    assert record.summary is not None
+    given = window_of(wire, record, COVERED)
+    out = Compactor(window=WINDOW).compact(given if other is None else other(given), record)
+    is_set_aside = "compaction_set_aside" in [event.name for event in out.events]
+    assert is_set_aside is (other is not None)
+    if other is None:
+        assert any(record.summary.text in str(message["content"]) for message in out.messages)
+
+
+def test_where_nothing_is_left_that_it_covers_a_record_is_set_aside() -> None:
+    """Nothing tells then whose summary it is."""
+    wire = ided()
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    given = [*wire[:2], *wire[record.covers :]]
+    out = Compactor(window=WINDOW).compact(given, record)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+
+
+def test_messages_of_which_it_is_not_certain_which_are_gone_get_a_new_summary() -> None:
+    told = {"role": "assistant", "content": "Nothing new. " * 20}
+    wire = [{"role": "user", "content": "Watch."}, *[told] * 400, {"role": "user", "content": "And now?"}]
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    out = Compactor(window=WINDOW).compact([wire[0], *wire[40:]], record)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+
+
+def test_a_turn_in_which_nothing_is_dropped_reads_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the caller takes the record that comes back, or goes on giving the one of before."""
+    wire, compactor = ided(), Compactor(window=WINDOW)
+    record = compactor.compact(wire).compaction
+    assert record is not None
+    given = window_of(wire, record, COVERED)
+    moved = compactor.compact(given, record).compaction
+    assert moved is not None
+    assert moved.pass_id == record.pass_id
+    monkeypatch.setattr(Compaction, "moved", None)
+    for n, force in enumerate((record, moved)):
+        given.append({"role": "user", "content": f"And {n}?"})
+        assert compactor.compact(given, force).compaction == moved
+
+
+def test_a_record_of_a_long_conversation_grows_no_more_than_that_of_a_short_one() -> None:
+    def trail(steps: int) -> str:
+        record = Compactor(window=WINDOW).compact(conversation(steps)).compaction
+        assert record is not None
+        return record.trail
+
+    assert 0 < len(trail(300)) == len(trail(600))
+
+
+@pytest.mark.parametrize("summarizer", [None, lambda prompt: SAID], ids=["built-in", "a model"])
+def test_what_a_user_demanded_stays_when_the_client_has_dropped_it(summarizer: Any) -> None:
+    """The passes that follow have no message to read it from."""
+    policy = Policy(recent_users=0)  # what users say leaves the view with all else
+    compactor, record, passes = Compactor(window=WINDOW, summarizer=summarizer, policy=policy), None, 0
+    client, rule = Client(CHAT, int(WINDOW * 4.5), keeps_first=False, to_half=False), "Never write into `orders_1993`."
+    for n, message in enumerate(agent()):
+        client.add({**message, "content": rule} if n == 10 else message)
+        if n >= 10 and message["role"] != "assistant":
+            out = compactor.compact(client.messages, record)
+            record, passes = out.compaction, passes + out.changed
+            assert rule in str(out.messages)
+    assert rule not in str(client.messages)
+    assert passes > 2
