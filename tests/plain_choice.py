@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from contextfold import identifiers, quoting
-from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, SOURCES, TERM
-from contextfold.evidence.choice import FADING, LEAST_SAID, LEAST_TAKEN, RARITY, YOUNGEST
+from contextfold.evidence.blocks import LEAST_SAID, LEAST_WORTH, MENTION, PAIR, SOURCES, TERM
+from contextfold.evidence.choice import FADING, LEAST_TAKEN, RARITY, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.greedy import JOINED, MOST, QUALITIES, UNIT
 from contextfold.evidence.lines import is_cjk

@@ -353,7 +353,8 @@ def test_of_a_long_paste_only_both_ends_are_taken_for_the_users_words() -> None:
 
 
 def actions_of(messages: Sequence[Message]) -> list[extractive_facts.Action]:
-    return list(extractive_facts.actions([extractive_facts.Note.of(message) for message in messages]))
+    notes = [extractive_facts.Note.of(message) for message in messages]
+    return list(extractive_facts.actions(extractive_facts.paired(notes)))
 
 
 @pytest.mark.parametrize(

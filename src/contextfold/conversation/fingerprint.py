@@ -44,9 +44,9 @@ class Saying:
     def all(self) -> bytes:
         return _digest(self._message, (field for part in self._message.parts for field in _words(part)))
 
-    def short(self, beside: Sequence[str]) -> str:
+    def short(self, *beside: object) -> str:
         """A short hash of all that it says, and of what is told ``beside`` it."""
-        return _digest(self._message, [self.all.hex(), *beside], TRAIL_HASH // 2).hex()
+        return hashlib.blake2b(self.all + repr(beside).encode(), digest_size=TRAIL_HASH // 2).hexdigest()
 
     @property
     def beside(self) -> bytes:

@@ -69,7 +69,7 @@ def trail_of(messages: Sequence[Message], saying: SayingAt, start: int = 0) -> l
     """
     links = linked(messages)
     own = (ids_of(one) if has_own_id(one) else [] for one in messages[start:])
-    return [saying(n).short([*ids, repr(links[n])]) for n, ids in enumerate(own, start)]
+    return [saying(n).short(ids, links[n]) for n, ids in enumerate(own, start)]
 
 
 def is_left(

@@ -45,6 +45,9 @@ TERM: dict[Source, float] = {"user": 1.2, "assistant": 0.2, "tool": 0.0}
 PAIR = 0.4
 """What a pair of CJK signs counts of a word: a word is one or two of them, and so is the border between two words."""
 
+LEAST_SAID = 3
+"""Plain words that two statements must have in common, and no others, to be about the same thing."""
+
 LEAST_WORTH = 0.8
 """What getting a name wrong must cost (``Line.worths``) for a part of a line. Numbers and short names say nothing
 without their line."""
@@ -156,6 +159,7 @@ class Block:
         "_alike",
         "_heads",
         "_marks",
+        "_said",
         "_told",
         "dates",
         "first",
@@ -179,6 +183,7 @@ class Block:
         if lines.dates:
             self.dates = tuple(lines.dates.get(n, "") for n in range(len(lines)))
         self._told: Floats | None = None
+        self._said: list[tuple[int, bytes]] | None = None
         self._heads: dict[tuple[str, int], int | None] = {}
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
@@ -263,6 +268,19 @@ class Block:
         if self._marks is None:
             self._marks = marks_of(self.texts, {n: _look(self.texts[n]) for n in np.flatnonzero(self._alike).tolist()})
         return record_of(self.texts, n, self._marks) if self._marks else None
+
+    @property
+    def said(self) -> list[tuple[int, bytes]]:
+        """The lines that a user said, the last first, each with what tells whether two are about the same: their plain
+        words; empty where there are too few.
+        """
+        if self._said is None:
+            ends = np.cumsum(self.counts)
+            self._said = []
+            for n in [n for n in range(len(self) - 1, -1, -1) if self.speakers[n] == 0]:
+                words = np.sort(self.shown[int(ends[n] - self.counts[n] + self.named[n]) : int(ends[n])])
+                self._said.append((n, words.tobytes() if len(words) >= LEAST_SAID else b""))
+        return self._said
 
     @property
     def told(self) -> Floats:

@@ -55,9 +55,6 @@ RARITY = 0.5
 TOLD = 3.0
 """What a line of talk counts besides its names and words, for each unit of what it tells."""
 
-LEAST_SAID = 3
-"""Plain words that two statements must have in common, and no others, to be about the same thing."""
-
 LEAST_TAKEN = 8
 """Tokens of a line for each name that it adds at the end of a choice, at the very least: about eleven in the mean."""
 
@@ -169,15 +166,15 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
     """The lines of users that stand in ``shown``, and those that the user said again later about something else."""
     latest: dict[tuple[bytes, frozenset[str]], str] = {}
     for block in reversed(beside):
-        for n in _said_by_users(block):
-            if words := _words_of(block, n):
+        for n, words in block.said:
+            if words:
                 latest.setdefault((words, _said_of(block.texts[n])), block.texts[n])
     needless = np.zeros(sum(len(block) for _, block in blocks), dtype=bool)
     start = len(needless)
     for _, block in reversed(blocks):
         start -= len(block)
-        for n in _said_by_users(block):
-            text, words = block.texts[n], _words_of(block, n)
+        for n, words in block.said:
+            text = block.texts[n]
             if block.bonuses[n] and words:
                 # The same plain words with other names or figures: ``the budget is $900``. Later words win, also those
                 # that stand in the view. What is forbidden of another thing is not the same.
@@ -197,7 +194,7 @@ def _lapsed(
     start = 0
     fallen = {*taken_back, *replaced}
     for _, block in blocks if fallen else ():
-        for n in _said_by_users(block):
+        for n, _ in block.said:
             said, is_all = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ((), False)
             # A line may be a part of a sentence.
             if said and all(any(rule in text for text in fallen) for rule in said):
@@ -233,18 +230,6 @@ def _stands(line: str, shown: str) -> bool:
             return True
         start = shown.find(line, start + 1)
     return False
-
-
-def _said_by_users(block: Block) -> list[int]:
-    """The numbers of a block's lines that a user said, the last first."""
-    return [n for n in range(len(block) - 1, -1, -1) if block.speakers[n] == 0] if 0 in block.speakers else []
-
-
-def _words_of(block: Block, n: int) -> bytes:
-    """What tells whether two lines are about the same: their plain words; empty where there are too few."""
-    start = int(block.counts[:n].sum())
-    said = np.sort(block.shown[start + int(block.named[n]) : start + int(block.counts[n])])
-    return said.tobytes() if len(said) >= LEAST_SAID else b""
 
 
 def _faded(age: int) -> float:

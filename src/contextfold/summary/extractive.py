@@ -20,7 +20,6 @@ from contextfold.summary import extractive_cues as cues
 from contextfold.summary import language as languages
 from contextfold.summary.extractive_facts import (
     RULE,
-    TARGET,
     Action,
     Fact,
     Note,
@@ -28,6 +27,7 @@ from contextfold.summary.extractive_facts import (
     actions,
     clipped,
     errors,
+    paired,
     rules,
     spoken,
 )
@@ -200,7 +200,8 @@ def _facts(
     ruling = list(rules(notes, beside))
     told = {rule.text for rule in ruling}
     said = (fact for fact in spoken(messages, notes) if fact.text not in told)
-    found = [*ruling, *said, *_done(list(actions(notes)), wording), *errors(notes)]
+    done = paired(notes)
+    found = [*ruling, *said, *_done(list(actions(done)), wording), *errors(done)]
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):
@@ -220,7 +221,7 @@ def _faded(fact: Fact, age: float) -> Fact:
 def _done(done: Sequence[Action], wording: Words) -> Iterator[Fact]:
     """One line for all actions of one tool on one target: the newest outcome and how often it was done."""
     # By what a line shows of it, without how much of the output was looked at.
-    keys = [(action.tool, clipped(action.same, TARGET)) for action in done]
+    keys = [(action.tool, action.same) for action in done]
     times = Counter(keys)
     for key, action in dict(zip(keys, done, strict=True)).items():
         # To write down a task is not to do it, and where it stands is told by the list.

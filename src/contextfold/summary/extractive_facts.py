@@ -130,8 +130,8 @@ class Fact(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A tool call and what came of it. ``failure``: the line that names one. ``same``: what calls that do the same have
-    in common, however much of their output they show.
+    """A tool call and what came of it. ``failure``: the line that names one. ``same``: what a line shows of what calls
+    that do the same have in common, however much of their output they show.
     """
 
     tool: str
@@ -190,6 +190,8 @@ class _Call(NamedTuple):
     tool: str
     target: str
     same: str
+    shown: str
+    """As much of that as a line shows."""
     reads: bool
     changing: bool
 
@@ -243,15 +245,18 @@ def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]
                 yield Fact(section, text, n, weight)
 
 
-def actions(notes: Sequence[Note]) -> Iterator[Action]:
-    """Every tool call, in order, with its result where there is one."""
-    for call, result, n in _paired(notes):
-        yield _action(call, result, n)
+Done = tuple[_Call, _Result | None, int]
+"""A call, its result, and its place."""
 
 
-def _paired(notes: Sequence[Note]) -> list[tuple[_Call, _Result | None, int]]:
+def actions(done: Iterable[Done]) -> Iterator[Action]:
+    """Every tool call, in order, with what came of it."""
+    return (_action(call, result, n) for call, result, n in done)
+
+
+def paired(notes: Sequence[Note]) -> list[Done]:
     """Every tool call with the next result of its id, since ids may come again, and its place."""
-    found: list[tuple[_Call, _Result | None, int]] = []
+    found: list[Done] = []
     results: dict[str, _Result] = {}
     for n in range(len(notes) - 1, -1, -1):
         results.update((result.call_id, result) for result in reversed(notes[n].results))
@@ -259,10 +264,10 @@ def _paired(notes: Sequence[Note]) -> list[tuple[_Call, _Result | None, int]]:
     return found[::-1]
 
 
-def errors(notes: Sequence[Note]) -> Iterator[Fact]:
+def errors(done: Sequence[Done]) -> Iterator[Fact]:
     """What went wrong, in the words of tools' results, unless the same was done later and went well."""
     overcome: set[tuple[str, str]] = set()
-    for call, result, n in reversed(_paired(notes)):
+    for call, result, n in reversed(done):
         if result is None:
             continue
         failure = _failure(call, result)
@@ -405,7 +410,8 @@ def _call(call: ToolCall) -> _Call:
     target = _target(call)
     same = _OF_OUTPUT.sub("", target[:SAME])
     is_changing = bool(cues.CHANGING.search(call.name))
-    return _Call(call.id, call.name, clipped(target, TARGET), same, _reads(call.name, same), is_changing)
+    shown = clipped(same, TARGET)
+    return _Call(call.id, call.name, clipped(target, TARGET), same, shown, _reads(call.name, same), is_changing)
 
 
 def _reads(tool: str, same: str) -> bool:
@@ -433,8 +439,8 @@ _NO_RESULT = _Result("", "", False, "", 0)
 def _action(call: _Call, result: _Result | None, order: int) -> Action:
     came = result or _NO_RESULT
     failure = _failure(call, came)
-    outcome = clipped(failure, OUTCOME) or came.quoted
-    return Action(call.tool, call.target, call.same, outcome, came.lines, failure, call.changing, order)
+    outcome = (clipped(failure, OUTCOME) if failure else "") or came.quoted
+    return Action(call.tool, call.target, call.shown, outcome, came.lines, failure, call.changing, order)
 
 
 def _target(call: ToolCall) -> str:
