@@ -606,9 +606,11 @@ def test_a_request_that_asks_for_claudes_larger_window_has_it(asked: str) -> Non
     beta, headers = "context-1m-2025-08-07", {"anthropic-beta": "context-1m-2025-08-07"}
     given: dict[str, Any] = {"an argument": {"betas": [beta]}, "a header": {"extra_headers": headers}}.get(asked, {})
     history = [{"role": ("user", "assistant")[n % 2], "content": f"turn {n} " + "word " * 4_000} for n in range(47)]
-    with ProviderServer(default_window=1_000_000) as server:
-        own = headers if asked == "the client's header" else None
-        client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0, default_headers=own)
+    own = headers if asked == "the client's header" else None
+    with (
+        ProviderServer(default_window=1_000_000) as server,
+        anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0, default_headers=own) as client,
+    ):
         create = over_anthropic.with_compaction(client.beta.messages.create, Compactor())
         create(model="claude-haiku-4-5", max_tokens=300, messages=history, **given)
     assert create.result is not None
@@ -879,10 +881,17 @@ def test_any_function_with_the_same_arguments_can_be_wrapped() -> None:
     assert sent == [[{"role": "user", "content": "Hi"}]]
 
 
-def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(server: ProviderServer) -> None:
+@pytest.fixture
+def claude(server: ProviderServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0) as client:
+        yield client
+
+
+def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(
+    server: ProviderServer, claude: anthropic.Anthropic
+) -> None:
     """Anthropic would refuse the second request as well, and the call would end with that."""
-    client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0)
-    create = over_anthropic.with_compaction(client.messages.create, Compactor(window=WINDOW))
+    create = over_anthropic.with_compaction(claude.messages.create, Compactor(window=WINDOW))
     said = [{"role": "user", "content": "Why are invoices late? " * 20}]
     thinking = {"type": "enabled", "budget_tokens": 7_950}
     create(model=MODEL, messages=said, max_tokens=7_999, thinking=thinking)
@@ -891,13 +900,12 @@ def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(serve
     assert 1_024 <= sent.body["thinking"]["budget_tokens"] < sent.body["max_tokens"] < 7_999
 
 
-def test_calls_whose_thinking_was_summarized_go_on_without(server: ProviderServer) -> None:
+def test_calls_whose_thinking_was_summarized_go_on_without(server: ProviderServer, claude: anthropic.Anthropic) -> None:
     """A model with a budget thinks once, before its first call; behind an answer without, the API takes no budget."""
     compactor = Compactor(window=WINDOW, trigger=("fraction", 0.6), target=("fraction", 0.3))
-    client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0)
-    create = over_anthropic.with_compaction(client.beta.messages.create, compactor)
+    create = over_anthropic.with_compaction(claude.beta.messages.create, compactor)
     clearing: dict[str, Any] = {"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}}
-    if "context_management" not in inspect.signature(client.beta.messages.create).parameters:
+    if "context_management" not in inspect.signature(claude.beta.messages.create).parameters:
         clearing = {}  # the oldest releases
     said: list[Any] = [{"role": "user", "content": "Read all logs."}]
     for n in range(40):
