@@ -149,9 +149,10 @@ def google_adk(server: ProviderServer) -> Ask:
     from contextfold.integrations.google_adk import CompactionPlugin
 
     config = types.GenerateContentConfig(thinking_config=types.ThinkingConfig(thinking_budget=1_024))
+    model = AnthropicLlm(model=MODEL, max_tokens=2_000)
     agent = LlmAgent(
         name="clerk",
-        model=AnthropicLlm(model=MODEL, max_tokens=2_000),
+        model=model,
         tools=[rooms.look],
         generate_content_config=config,
     )
@@ -180,6 +181,8 @@ def google_adk(server: ProviderServer) -> Ask:
         message = types.Content(role="user", parts=[newest])
         async for event in runner.run_async(user_id="u", session_id="t", new_message=message):
             assert event.error_code is None, event.error_message
+        await model._anthropic_client.close()  # ADK leaves it open, and keeps it beyond this event loop
+        del model.__dict__["_anthropic_client"]
 
     return lambda calls, more: asyncio.run(later(calls, more))
 
