@@ -505,6 +505,26 @@ def test_a_second_run_of_a_job_takes_nothing_from_the_first_where_it_has_cleared
     assert "summary_adopted" in told
 
 
+def test_a_second_run_of_a_job_takes_nothing_from_the_first_where_both_have_cleared_results() -> None:
+    """They say the same, with the same placeholders, and what stood there was told by the summary of the first."""
+    told = list[str]()
+    subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
+    steps = next(n for n in range(1, 200) if subject.due(worked("Read the modules.", n, random_id)) is not None)
+    subject.compact(worked("Read the modules.", steps - 1, random_id))
+    is_prepared()
+    first, second = (
+        worked("Read the modules.", steps + 3, of) for of in (random_id, lambda step: random_id(255 - step))
+    )
+    for run in (first, second):
+        next(one for one in run if one["role"] == "tool")["content"] = "[Old tool result content cleared]"
+    subject.compact(first[:-8])
+    assert subject.due(second) is not None
+    subject.compact(second)
+    assert "summary_adopted" not in told
+    subject.compact(first)
+    assert "summary_adopted" in told
+
+
 def says_the_time(messages: list[Message]) -> None:
     messages[0]["content"] += f" It is turn {len(messages)}."
 

@@ -318,6 +318,31 @@ def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path, diff
     assert "as Anna told it" not in sent[-1]
 
 
+def test_placeholders_that_stand_in_the_first_run_too_are_not_known_again(tmp_path: Path) -> None:
+    """Both have cleared the same results, so all that is left says the same, behind ids of their own."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "Anna" in request.text else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any], cleared: int) -> bytes:
+        said = with_other_ids(messages, name)
+        for n, message in enumerate(said):
+            if message["role"] == "tool" and n < 24:
+                message["content"] = "[cleared]" if n < cleared else f"{name}'s row {n}: {message['content']}"
+        return compact(body_of("openai-chat", said))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            *before, last, newest = turns("openai-chat", 50)
+            for name, messages, cleared in [*(("Anna", one, 0) for one in before), ("Anna", last, 24)]:
+                assert post(gateway.url, PATHS["openai-chat"], of(name, messages, cleared)).status == 200
+            assert post(gateway.url, PATHS["openai-chat"], of("Bert", newest, 24)).status == 200
+        sent = [request.text for request in provider.requests if not is_own(request)]
+    assert any("as Anna told it" in text for text in sent)
+    assert "as Anna told it" not in sent[-1]
+
+
 def with_own_ids(messages: list[Any], since: int = 0) -> list[Any]:
     """With ids of calls as providers make them, from a turn on."""
 

@@ -72,14 +72,14 @@ class Saying:
             inner = part.content if isinstance(part, ToolResult) else (part,)
             media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
             if isinstance(part, ToolResult):
-                left = replace(part, content=tuple(one for one in part.content if _stays(one)))
+                left = replace(part, content=tuple(one for one in part.content if stays(one)))
                 fields = [field for one in left.content for field in _words(one)]
                 short.append(_short(message, fields, left.text.strip()[:_START]))
                 bare.append(replace(part, content=()))
             elif isinstance(part, ToolCall):
                 short.append(_short(message, _words(part), _names(part)))
                 bare.append(replace(part, arguments=""))
-            elif _stays(part):
+            elif stays(part):
                 bare.append(part)
         beside = _digest(message, (field for part in bare for field in _words(part)))
         return beside, "".join(short), "".join(media)
@@ -97,7 +97,7 @@ def _names(call: ToolCall) -> str:
         return ""
 
 
-def _stays(part: Part) -> bool:
+def stays(part: Part) -> bool:
     """Whether it is no image or file, and none that a client has cleared."""
     if not isinstance(part, Text):
         return not isinstance(part, Media)

@@ -24,6 +24,7 @@ from contextfold.conversation.recognized import (
     hashes,
     ids_of,
     is_left,
+    is_whole,
     same_or_cleared,
     says_again,
     trail_of,
@@ -246,8 +247,11 @@ class History:
         return all(ids_of(self.messages[n]) == ids_of(other.messages[m]) for n, m in places)
 
     def is_said_in(self, other: History) -> bool:
-        """Whether another history, perhaps longer, says all that this one does, in whatever form."""
-        return all(self._saying(n).all == other._saying(n).all for n in range(len(self.messages)))
+        """Whether another history, perhaps longer, says all that this one does, in whatever form, and nothing of it was
+        cleared.
+        """
+        is_again = all(self._saying(n).all == other._saying(n).all for n in range(len(self.messages)))
+        return is_again and all(map(is_whole, self.messages))
 
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.fingerprint import Saying
-from contextfold.conversation.recognized import goes_on, ids_of, is_left, is_same_behind, says_again
+from contextfold.conversation.recognized import goes_on, ids_of, is_left, is_same_behind, is_whole, says_again
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
@@ -161,8 +161,9 @@ class State:
 
         if any(ids_of(before(n)) != ids_of(now(n)) for n in changed):
             # Agents that did the same for two people have ids of their own: another one's record tells nothing else
-            # only where all is said again.
-            return all(Saying(before(n)).all == Saying(now(n)).all for n in changed)
+            # only where all is said again, and nothing was cleared that may have been something else.
+            is_again = all(Saying(before(n)).all == Saying(now(n)).all for n in changed)
+            return is_again and all(is_whole(before(n)) for n in range(len(old)))
         if altered:
             told = [n for n in changed if n in altered]
             again = all(says_again(now(n), Saying(before(n))) for n in told)
