@@ -70,8 +70,14 @@ def test_a_closed_standard_input_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "words",
-    ["compact FILE --output - --quiet", "inspect FILE --report json", "view FILE --out -"],
-    ids=["compact", "inspect", "view"],
+    [
+        "compact FILE --output - --quiet",
+        "compact FILE --output view.json --report json",
+        "inspect FILE --report json",
+        "view FILE --out -",
+        "batch compact FILE --output views --report json",
+        "gateway --print-config codex",
+    ],
 )
 def test_what_a_closed_standard_output_would_lose_is_an_error(tmp_path: Path, words: str) -> None:
     (tmp_path / "talk.json").write_text('[{"role": "user", "content": "Hello."}]', encoding="utf-8")
@@ -79,6 +85,7 @@ def test_what_a_closed_standard_output_would_lose_is_an_error(tmp_path: Path, wo
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr == "contextfold: standard output is closed: name a file, or send it through a pipe\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
 
 
 def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

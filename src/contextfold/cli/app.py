@@ -159,6 +159,8 @@ def compact(
         # Before the work: a view that cannot be written would have been paid for in vain.
         if output is not None:
             files.check_writable(output)
+        if report is ReportKind.json and not quiet:
+            files.check_writable(files.STANDARD)
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
         with _live_progress(named.name, quiet) as hooks, _failures_told(named.name) as on_event:

@@ -203,6 +203,8 @@ def _run(operation: Operation, typed: Typed) -> None:
     rows_as = typed.as_.value if typed.as_ else None
     job = Job(operation, typed.inputs, typed.output, rows_as, reading, typed.fresh)
     _check_output(job)
+    if typed.report is ReportKind.json and not typed.quiet:
+        files.check_writable(files.STANDARD)
     work = _work(typed.workers, typed.ray)
     ready = planned_job(job)
     try:

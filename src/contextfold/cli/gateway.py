@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextfold.cli import files
 from contextfold.cli.options import (
     BaseUrl,
     Config,
@@ -158,6 +159,7 @@ def gateway(
     """Stand between any client and its provider, and keep each conversation inside the window."""
     with plain_errors("gateway"):
         if print_config is not None:
+            files.check_writable(files.STANDARD)
             typer.echo(_client_config(print_config, host, port), nl=False)
             return
         own = {"host": host, "port": port, "workers": workers, "shutdown_seconds": shutdown_timeout, "log": log}

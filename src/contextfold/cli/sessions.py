@@ -239,6 +239,8 @@ def prune(
     from contextfold.store import Retention, open_existing
 
     with plain_errors(store):
+        if report is ReportKind.json:  # before anything is deleted that no one would be told of
+            files.check_writable(files.STANDARD)
         retention, opened = Retention(idle_days * 24 * 3600), open_existing(store)
         place = _open_archive(archive) if archive else None
         found = retention.apply(opened, namespace, archive=place) if delete else retention.expired(opened, namespace)
