@@ -843,6 +843,11 @@ def test_no_record_is_named_by_the_one_before(start: int) -> None:
     assert read.head_of(read.texts.index("mode: debug")) is None
 
 
+def test_no_document_is_named_by_an_item_of_the_one_before() -> None:
+    carts = [f"state: {'late' if n == 8 else 'paid'}\nof:\n- item: tea-{n}\n  many: {n}" for n in range(20)]
+    assert exceptions([line.strip() for cart in carts for line in cart.splitlines()], {}) == {}
+
+
 def test_of_several_documents_the_one_that_differs_is_quoted_with_its_name() -> None:
     """Each line of them comes again and again, so they were taken for a log."""
     maps = [f"kind: Map\nname: cm-{n}\nplace: eu\nmode: {'debug' if n == 7 else 'plain'}" for n in range(14)]

@@ -222,13 +222,15 @@ def _naming(texts: Sequence[str], field: int, alike: Sequence[int]) -> int | Non
     """
     named, passed = (_naming_in_json if texts[field].startswith('"') else _naming_in_yaml)(texts, field)
     found = None if named is None else is_field(texts[named])
-    if found is None or not passed:
+    if found is None:
         return named
     first, behind = alike[0], alike[-1] + 1
     above, below = (
         {one["key"] for text in part if (one := is_field(text))}
         for part in (texts[max(0, first - FARTHEST_FIELD) : first], texts[behind : behind + FARTHEST_FIELD])
     )
+    if not passed:  # behind each of these fields stands a list whose items begin so
+        return None if found["item"] and found["key"] in below - above else named
     return named if found["key"] in above - below - passed else None
 
 
