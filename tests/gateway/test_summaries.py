@@ -195,6 +195,28 @@ def test_what_a_client_writes_otherwise_at_each_turn_costs_no_summary(
     assert 2 < asked < 10
 
 
+def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Path) -> None:
+    """Only the one that came last was looked at, so those that took turns with it paid at nearly each turn."""
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any], number: int) -> bytes:
+        said = with_other_ids(messages, f"{name}{number}")
+        for message in said:
+            message["content"] = "ok" if message["role"] == "assistant" else f"{name}: {message['content']}"
+        return compact(body_of("openai-chat", said))
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
+        for number, messages in enumerate(turns("openai-chat", 40)):
+            for name in ("north", "south", "east"):
+                assert post(gateway.url, PATHS["openai-chat"], of(name, messages, number)).status == 200
+        asked = sum(map(is_own, provider.requests))
+    assert 2 < asked < 12
+
+
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""

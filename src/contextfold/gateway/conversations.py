@@ -13,7 +13,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from contextfold import formats
@@ -92,7 +92,7 @@ class Conversations:
         self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, KnownParts]] = {}
         self._openings: dict[bytes, dict[bytes, int]] = {}
         self._by_end: dict[tuple[bytes, bytes], int] = {}
-        self._by_answers: dict[tuple[bytes, bytes], int] = {}
+        self._by_answers: dict[tuple[bytes, bytes], OrderedDict[int, KnownParts]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -139,9 +139,11 @@ class Conversations:
         something else in its task or a reminder at each turn.
         """
         looked_at = set[int]()
-        for key in _answers(body, _LATEST, said):
-            known = self._known.get(self._by_answers.get((scope, key), 0))
-            if known is None or known.body.floor != body.floor or id(known) in looked_at:
+        # Several answer alike where all that a model says is that it is done: the one that was used last first.
+        places = ((scope, key) for key in _answers(body, _LATEST, said))
+        alike = (reversed(self._by_answers[place].values()) for place in places if place in self._by_answers)
+        for known in chain.from_iterable(islice(found, _CANDIDATES) for found in alike):
+            if known.body.floor != body.floor or id(known) in looked_at:
                 continue
             looked_at.add(id(known))
             fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
@@ -193,7 +195,7 @@ class Conversations:
             self._by_end[scope, known.body.chain[-1]] = id(known)
         known.answers = [*_answers(known.body, 1, canonical), *_answers(known.body, 1, said)]
         for key in known.answers:
-            self._by_answers[scope, key] = id(known)
+            self._by_answers.setdefault((scope, key), OrderedDict())[id(known)] = known
         self._bytes += len(known.body.raw)
         while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
             self._forget(next(iter(self._known)))
@@ -213,13 +215,15 @@ class Conversations:
                 del self._openings[scope]
         if known.body.chain and self._by_end.get((scope, known.body.chain[-1])) == key:
             del self._by_end[scope, known.body.chain[-1]]
-        for answers in known.answers:
-            if self._by_answers.get((scope, answers)) == key:
+        for answers in set(known.answers):
+            alike = self._by_answers[scope, answers]
+            del alike[key]
+            if not alike:
                 del self._by_answers[scope, answers]
 
 
 _CANDIDATES = 8
-"""Conversations of one opening that are compared whole before the last used one is taken."""
+"""Conversations of one opening, or of the same answers, that are compared whole."""
 
 
 _LATEST = 16
