@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tests.gateway.requests_made import body_of, compact, turns
 
 from contextfold.formats import FORMATS
+from contextfold.formats.openai_chat import OpenAIChat
 from contextfold.gateway.body import Unreadable, marks_in
+from contextfold.gateway.call import State
 from contextfold.gateway.conversations import Conversations, KnownParts
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.tap import UsageTap
@@ -279,6 +281,25 @@ def test_half_an_emoji_is_no_obstacle() -> None:
     body = read(raw)
     assert body.message_bytes(0) == b'{"role": "user", "content": "cut \\ud83d"}'
     assert body.with_view([body.messages[1]], "messages") == b'{"messages": [{"role": "user", "content": "b"}]}'
+
+
+@pytest.mark.parametrize("drops", [0, 40], ids=["", "drops its oldest messages"])
+def test_a_conversation_is_told_from_others_that_answered_the_same_without_reading_it(
+    drops: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read the messages of both held up all other requests, for each of the others."""
+    rows = [body_of("openai-chat", messages)["messages"] for messages in turns("openai-chat", 60)]
+    conversations, plainly = Conversations(), CHAT.plain
+    for n, messages in enumerate(rows[40:-1]):
+        raw = compact({"messages": [messages[0], {"role": "user", "content": f"I am {n}."}, *messages[2:]]})
+        body, _ = conversations.read(b"scope", raw, "messages", plainly)
+        conversations.remember(KnownParts(b"scope", body, State("openai-chat")))
+    assert len(conversations) > 10
+    decode, read = OpenAIChat.decode, list[Any]()
+    monkeypatch.setattr(OpenAIChat, "decode", lambda *given: read.append(given) or decode(*given))
+    raw = compact({"messages": [rows[-1][0], {"role": "user", "content": "I am Bert."}, *rows[-1][2 + drops :]]})
+    assert conversations.read(b"scope", raw, "messages", plainly)[1] is None
+    assert len(read) < 30 * len(conversations)
 
 
 def test_what_is_forgotten_is_forgotten_everywhere() -> None:

@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contextfold import evidence
 from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, shape
 from contextfold.conversation.groups import Grouping, Walk
+from contextfold.conversation.pins import first_user
 from contextfold.conversation.recognized import (
+    LONGEST_TRAIL,
     clearable,
+    dropped,
     goes_on,
     hashes,
     ids_of,
-    is_left,
+    is_same_left,
     is_whole,
     same_or_cleared,
     says_again,
@@ -298,7 +301,12 @@ class History:
         """Whether another history is this one without its oldest messages, perhaps with more behind it. ``is_given``:
         the caller has said that it is the same conversation.
         """
-        return is_left(self.messages, other.messages, self._saying, other._saying, is_given=is_given)
+        count, start = len(self.messages), opening(self.messages)
+        if opening(other.messages) != start:
+            return False
+        told, now = self.trail(count, max(0, count - LONGEST_TRAIL)), other.trail(min(count, len(other.messages)))
+        gone = dropped(told, now, count, start, first_user(other.messages))
+        return gone is not None and (is_given or is_same_left(self.messages.__getitem__, gone, count))
 
     def _newest_clearable(self, told: Sequence[int]) -> Sequence[int]:
         """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""

@@ -55,7 +55,7 @@ def own_text(message: Message) -> str:
     return "\n".join(text for text in said if text)
 
 
-def first_user(messages: Sequence[Message]) -> int | None:
+def first_user(messages: Iterable[Message]) -> int | None:
     """Index of the first message that a person wrote; of the first user message, if none looks genuine."""
     first = None
     for index, message in enumerate(messages):

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, linked, opening, stays
-from contextfold.conversation.pins import first_user
+from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, linked, stays
+from contextfold.json_values import same
 from contextfold.messages import Media, Message, Text, ToolCall, ToolResult
 
 At = Callable[[int], Message]
@@ -72,41 +73,37 @@ def trail_of(messages: Sequence[Message], saying: SayingAt, start: int = 0) -> l
     return [saying(n).short(ids, links[n]) for n, ids in enumerate(own, start)]
 
 
-def is_left(
-    before: Sequence[Message], now: Sequence[Message], old: SayingAt, new: SayingAt, *, is_given: bool = False
-) -> bool:
-    """Whether a client has dropped the oldest of the messages of before, and all others are here as they were.
-
-    Unless it ``is_given`` which conversation it is, an id of its own has to tell: agents that did the same for two
-    people may differ in nothing but what is gone.
+def is_same_left(before: At, gone: range, count: int) -> bool:
+    """Whether what is left of the ``count`` messages of before, when a client has dropped these, tells which
+    conversation it is, by an id of its own: agents that did the same for two people may differ in nothing but what is
+    gone.
     """
-    start = opening(before)
-    if opening(now) != start:
-        return False
-    told, left = trail_of(before, old, max(0, len(before) - LONGEST_TRAIL)), trail_of(now[: len(before)], new)
-    gone = dropped(told, left, len(before), start, first_user(now))
-    if gone is None or is_given:
-        return gone is not None
-    newest = next((one for one in reversed(before[gone.stop :]) if one.tool_calls), None)
+    left = (before(n) for n in range(count - 1, gone.stop - 1, -1))
+    newest = next((one for one in left if one.tool_calls), None)
     return newest is not None and has_own_id(newest)
 
 
-def dropped(told: Sequence[str], now: Sequence[str], covers: int, start: int, first: int | None) -> range | None:
+def dropped(told: Sequence[Any], now: Sequence[Any], covers: int, start: int, first: int | None) -> range | None:
     """The oldest of the first ``covers`` messages of before, which a client has dropped: all else of them is there as
-    it was. ``told`` and ``now``: the trails of the newest of these, and of the messages now. Before what is dropped may
+    it was. ``told`` and ``now``: the newest of these, and the messages now, or their trails. Before what is dropped may
     stand ``start`` instructions, or all messages up to the ``first`` one of a user.
 
     None where anything else differs, nothing is left, or it is not certain which are gone.
     """
     missing, found = covers - len(told), set[range]()
     for head in {start, start if first is None else first + 1}:
-        if head > start and (missing > start or [*told[start - missing : head - missing]] != [*now[start:head]]):
+        if head > start and (missing > start or not _are_same(told[start - missing : head - missing], now[start:head])):
             continue
         for gone in range(max(1, missing - head), covers - head):
             left = covers - gone
-            if left <= len(now) and now[left - 1] == told[-1] and [*now[head:left]] == [*told[head + gone - missing :]]:
+            ends_so = left <= len(now) and same(now[left - 1], told[-1])  # most say no
+            if ends_so and _are_same(now[head:left], told[head + gone - missing :]):
                 found.add(range(head, head + gone))
     return found.pop() if len(found) == 1 else None
+
+
+def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(some) == len(others) and all(map(same, some, others))
 
 
 def ids_of(message: Message) -> list[str]:

@@ -9,13 +9,24 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.fingerprint import Saying
-from contextfold.conversation.recognized import goes_on, ids_of, is_left, is_same_behind, is_whole, says_again
+from contextfold.conversation.pins import first_user
+from contextfold.conversation.recognized import (
+    LONGEST_TRAIL,
+    dropped,
+    goes_on,
+    ids_of,
+    is_same_behind,
+    is_same_left,
+    is_whole,
+    says_again,
+)
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
@@ -171,11 +182,14 @@ class State:
         return goes_on(before, now, len(old), changed)
 
     def _is_left(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
-        # without it, all of both would be read only to say no
-        if not old or not any(same_value(old[-1], one) for one in new[: len(old)]):
+        decode, start, count = formats.get(self.format).decode, formats.opening(old), len(old)
+        if not old or formats.opening(new) != start:
             return False
-        before, now = ([formats.get(self.format).decode(one) for one in wire] for wire in (old, new[: len(old)]))
-        return is_left(before, now, lambda n: Saying(before[n]), lambda n: Saying(now[n]))
+        # As they are written: to read all of both would hold up all others, for each that answered the same.
+        kept = takewhile(lambda pair: same_value(*pair), zip(old, new, strict=False))
+        first = first_user(decode(one) for one, _ in kept)
+        gone = dropped(old[-LONGEST_TRAIL:], new[:count], count, start, first)
+        return gone is not None and is_same_left(lambda n: decode(old[n]), gone, count)
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.
