@@ -153,6 +153,24 @@ def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
     assert aside == 0
 
 
+@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+def test_a_client_that_keeps_its_last_messages_pays_no_more_where_that_parts_results_from_their_calls(
+    keeps_first: bool,
+) -> None:
+    asked, kept, record = list[str](), Wire(), None
+    for message in ided():
+        kept.append(message)
+        if message["role"] == "assistant":
+            continue
+        head = 1 + keeps_first
+        kept = [*kept[:head], *kept[head:][-75:]]
+        out = Compactor(window=WINDOW, summarizer=lambda prompt: asked.append(prompt) or SAID).compact(kept, record)
+        record = out.compaction
+        assert "compaction_set_aside" not in [event.name for event in out.events]
+        assert [entry.index for entry in out.ledger] == list(range(len(kept)))
+    assert 1 < len(asked) < 12
+
+
 COVERED = 24
 """Messages of those that a record covers that the client still has."""
 
@@ -199,12 +217,6 @@ def _put_before(wire: Wire) -> Wire:
     return [*wire[:2], {"role": "user", "content": "One more thing."}, *wire[2:]]
 
 
-def _cut_in_a_group(wire: Wire) -> Wire:
-    """The results of a call that is gone."""
-    place = next(n for n in range(2, len(wire)) if wire[n]["role"] == "tool")
-    return [*wire[:2], *wire[place:]]
-
-
 def _without_instructions(wire: Wire) -> Wire:
     return wire[1:]
 
@@ -235,7 +247,6 @@ OTHER = [
     _another_id,
     _results_swapped,
     _put_before,
-    _cut_in_a_group,
     _without_instructions,
 ]
 

@@ -140,13 +140,25 @@ def order(messages: Iterable[Message]) -> bytes:
 
 
 def linked(messages: Sequence[Message]) -> list[list[tuple[int, int]]]:
-    """For each message, which calls its results answer: how far before it, and the place among the calls there."""
+    """For each message, which calls its results answer: how far before it, and the place among the calls there. Nothing
+    of one that answers the oldest call that waits, nor before all calls, where its own may be gone.
+    """
     calls: dict[str, tuple[int, int]] = {}
-    links = []
+    waiting: list[tuple[int, int]] = []
+    links = list[list[tuple[int, int]]]()
     for n, message in enumerate(messages):
-        answered = (calls.get(result.call_id, (n, -1)) for result in message.tool_results)
-        links.append([(n - asked, place) for asked, place in answered])
-        calls.update((call.id, (n, place)) for place, call in enumerate(message.tool_calls))
+        answered = [calls.get(result.call_id, (n, -1)) for result in message.tool_results]
+        links.append([])
+        for asked in answered:
+            if waiting[:1] == [asked]:
+                waiting.pop(0)
+            elif calls:
+                links[-1].append((n - asked[0], asked[1]))
+        if message.tool_calls or not answered:  # what was not answered yet never is
+            waiting = []
+        made = {call.id: (n, place) for place, call in enumerate(message.tool_calls)}
+        calls.update(made)
+        waiting += made.values()
     return links
 
 
