@@ -145,6 +145,8 @@ class Conversations:
         for known in chain.from_iterable(islice(found, _CANDIDATES) for found in alike):
             if known.body.floor != body.floor or id(known) in looked_at:
                 continue
+            if len(looked_at) == _LATEST:  # each may be read whole, and all others wait meanwhile
+                break
             looked_at.add(id(known))
             fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
             if fits and session_of(body.fields) == session_of(known.body.fields):
@@ -227,7 +229,8 @@ _CANDIDATES = 8
 
 
 _LATEST = 16
-"""Answers of a new body, from the newest back, by which its conversation is looked for."""
+"""Answers of a new body, from the newest back, by which its conversation is looked for; and conversations that are
+looked at."""
 
 
 def _answers(body: Body, most: int, said: Said) -> list[bytes]:
