@@ -49,6 +49,10 @@ def is_own(request: Any) -> bool:
     return "<summary>" in request.text
 
 
+def answered(request: Any) -> Answer:
+    return Answer(SUMMARY if is_own(request) else "ok")
+
+
 def summary_when_told() -> tuple[threading.Event, threading.Event, Callable[[Any], Answer]]:
     """Set once a summary is asked for; to be set when it may be answered; and what answers so."""
     asked, may_answer = threading.Event(), threading.Event()
@@ -69,10 +73,7 @@ OF_THE_TASK: dict[str, Any] = {"openai-chat": {"n": 1}, "openai-responses": {"ba
 
 @pytest.mark.parametrize("wire", sorted(PATHS))
 def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, wire: str) -> None:
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
-    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+    with ProviderServer(default_window=WINDOW, answers=answered) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
             responses = []
             for messages in turns(wire, 26):
@@ -100,11 +101,8 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
 def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn of such a client was another conversation, and paid for a summary; two gateways share one store."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
     with ExitStack() as stack:
-        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         settings = settings_for(provider.url, tmp_path, summarizer="same")
         gateways = [stack.enter_context(InThread(settings)) for _ in range(2)]
         for number, messages in enumerate(turns(wire, 60)):
@@ -123,11 +121,8 @@ def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire:
 def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Path, wire: str, habit: str) -> None:
     """Open files in the task, or a reminder in the newest message: each turn was another conversation, and paid."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
     with ExitStack() as stack:
-        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
         for number, messages in enumerate(turns(wire, 60)):
             users = [n for n, message in enumerate(messages) if message.get("role") == "user"]
@@ -182,11 +177,8 @@ def test_what_a_client_writes_otherwise_at_each_turn_costs_no_summary(
 ) -> None:
     """Its answers say the same; looked for byte for byte, each turn was another conversation, and paid."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
     with ExitStack() as stack:
-        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
         for number, messages in enumerate(turns(wire, 60)):
             raw = compact(body_of(wire, habit(messages, number)))
@@ -198,9 +190,6 @@ def test_what_a_client_writes_otherwise_at_each_turn_costs_no_summary(
 def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Path) -> None:
     """Only the one that came last was looked at, so those that took turns with it paid at nearly each turn."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
     def of(name: str, messages: list[Any], number: int) -> bytes:
         said = with_other_ids(messages, f"{name}{number}")
         for message in said:
@@ -208,7 +197,7 @@ def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Pat
         return compact(body_of("openai-chat", said))
 
     with ExitStack() as stack:
-        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
         for number, messages in enumerate(turns("openai-chat", 40)):
             for name in ("north", "south", "east"):
@@ -220,9 +209,6 @@ def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Pat
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
-
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
 
     def result_key(message: Any) -> str:
         return "content" if message.get("role") == "tool" else "output" if "output" in message else ""
@@ -238,7 +224,7 @@ def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: 
         return changed
 
     with ExitStack() as stack:
-        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
         for messages in turns(wire, 80):
             assert post(gateway.url, PATHS[wire], compact(body_of(wire, cleared(messages)))).status == 200
@@ -388,10 +374,7 @@ def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
 ) -> None:
     """Each turn began otherwise than the one before, and paid."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
-    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+    with ProviderServer(default_window=WINDOW, answers=answered) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
             for messages in turns(wire, 80):
                 given = window_of(with_own_ids(messages), 24, keeps_first=keeps_first)
@@ -460,11 +443,8 @@ def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_come
 def test_requests_that_come_at_the_same_moment_pay_for_one_summary(tmp_path: Path, wire: str) -> None:
     """A client that hedges, or tries again at once, found none under way: each of its requests paid for its own."""
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
     raw = compact(body_of(wire, list(turns(wire, 20))[-1]))
-    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+    with ProviderServer(default_window=WINDOW, answers=answered) as provider:
         settings = settings_for(provider.url, tmp_path, summarizer="same")
         with InThread(settings) as gateway, ThreadPoolExecutor(COUNT) as pool:
             got = list(pool.map(lambda _: post(gateway.url, PATHS[wire], raw), range(COUNT)))
@@ -637,10 +617,7 @@ def test_behind_newest_results_all_but_the_instruction_comes_from_the_cache(tmp_
     tools = [{"name": "look", "input_schema": {"type": "object"}, "cache_control": mark}]
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Read all tables."}]}]
 
-    def answer(request: Any) -> Answer:
-        return Answer(SUMMARY if is_own(request) else "ok")
-
-    with ProviderServer(default_window=WINDOW, answers=answer, cache_minimum=1) as provider:
+    with ProviderServer(default_window=WINDOW, answers=answered, cache_minimum=1) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
             for n in range(50):
                 told = json.loads(json.dumps(messages))
