@@ -284,6 +284,17 @@ def test_where_nothing_is_left_that_it_covers_a_record_is_set_aside() -> None:
     assert "compaction_set_aside" in [event.name for event in out.events]
 
 
+def test_where_no_answer_of_the_model_is_left_that_it_covers_a_record_is_set_aside() -> None:
+    """What a person wrote alone may stand in any conversation of that person."""
+    notes = [{"role": "user", "content": f"Note {n}: the lamp of field {n} is out. " * 9} for n in range(40)]
+    wire = [*talk()[1:], *notes]
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    assert len(wire) - 35 < record.covers < len(wire)
+    out = Compactor(window=WINDOW).compact(wire[-35:], record)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+
+
 def test_messages_of_which_it_is_not_certain_which_are_gone_get_a_new_summary() -> None:
     told = {"role": "assistant", "content": "Nothing new. " * 20}
     wire = [{"role": "user", "content": "Watch."}, *[told] * 400, {"role": "user", "content": "And now?"}]
