@@ -21,7 +21,7 @@ At = Callable[[int], Message]
 """The message at a place."""
 SayingAt = Callable[[int], Saying]
 
-LONGEST_TRAIL = 500
+LONGEST_TRAIL = 300
 """Messages. Windows that clients keep have some ten, or a hundred; a record grows with no more."""
 
 
@@ -94,9 +94,9 @@ def dropped(told: Sequence[Any], now: Sequence[Any], covers: int, start: int, fi
     for head in {start, start if first is None else first + 1}:
         if head > start and (missing > start or not _are_same(told[start - missing : head - missing], now[start:head])):
             continue
-        for gone in range(max(1, missing - head), covers - head):
-            left = covers - gone
-            ends_so = left <= len(now) and same(now[left - 1], told[-1])  # most say no
+        for left in range(min(len(now), covers - max(1, missing - head)), head, -1):
+            gone = covers - left
+            ends_so = same(now[left - 1], told[-1])  # most do not
             if ends_so and _are_same(now[head:left], told[head + gone - missing :]):
                 found.add(range(head, head + gone))
     return found.pop() if len(found) == 1 else None

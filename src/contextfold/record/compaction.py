@@ -296,13 +296,16 @@ class Compaction(BaseModel):
         it covers is left, since nothing would tell then which conversation it is.
         """
         run = self._dropped_in(history)
-        if run is None or all(one.role != "assistant" for one in history.messages[run.start : self.covers - len(run)]):
+        if run is None:
+            return None
+        many = run.stop - run.start  # which may have no len(): a record is read from a file that anyone can write
+        if all(one.role != "assistant" for one in history.messages[run.start : self.covers - many]):
             return None
 
         def place(n: int) -> int:
-            return min(n, run.start) if n < run.stop else n - len(run)
+            return min(n, run.start) if n < run.stop else n - many
 
-        fates = [(one.fate, one.reason) for one in self.fates for n in range(one.start, one.stop) if n not in run]
+        fates = (one.model_copy(update={"start": place(one.start), "stop": place(one.stop)}) for one in self.fates)
         recalled = [
             one.model_copy(
                 update={"after": place(one.after), "indices": tuple(place(n) for n in one.indices if n not in run)}
@@ -312,9 +315,9 @@ class Compaction(BaseModel):
         ]
         moved = self.changed(
             origin=self.pass_id,
-            lacks=self.lacks + len(run),
+            lacks=self.lacks + many,
             covers=place(self.covers),
-            fates=FateRun.all_of(fates),
+            fates=tuple(one for one in fates if one.start < one.stop),
             edits=tuple(e.model_copy(update={"index": place(e.index)}) for e in self.edits if e.index not in run),
             recalled=tuple(recalled),
             summary_after=place(self.summary_after + 1) - 1,
@@ -330,7 +333,7 @@ class Compaction(BaseModel):
         trail = hashes(self.trail, TRAIL_HASH)
         told = self.runs[0] if self.runs and self.runs[0].reason == pins.INSTRUCTION else None
         start = told.stop if told is not None else 0
-        if not trail or opening(history.messages) != start:
+        if not trail or len(trail) != min(self.covers, LONGEST_TRAIL) or opening(history.messages) != start:
             return None
         first = pins.first_user(history.messages)
         now = history.trail(min(self.covers, (start if first is None else first + 1) + len(trail)))

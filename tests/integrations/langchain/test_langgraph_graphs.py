@@ -155,7 +155,7 @@ def test_a_record_that_does_not_fit_an_edited_thread_leaves_the_state(caplog: py
     app = graph_of(CompactionState, Context.of_window(WINDOW, summarizer=writer()), model, checkpointer=InMemorySaver())
     app.invoke({"messages": talk(20)}, THREAD)
     state = app.get_state(THREAD).values
-    gone = [RemoveMessage(id=message.id) for message in state["messages"][:36]]
+    gone = [RemoveMessage(id=message.id) for message in state["messages"][2:36]]
     app.update_state(THREAD, {"messages": gone})
     for number in range(3):
         state = app.invoke({"messages": [HumanMessage(f"question {number}")]}, THREAD)
