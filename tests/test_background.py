@@ -456,6 +456,14 @@ def is_prepared() -> None:
             thread.join(10)
 
 
+def prepared_at(subject: Compactor, run: Callable[[int], list[Message]]) -> int:
+    """After how many steps a summary is due, which has been prepared since the step before."""
+    steps = next(steps for steps in range(1, 200) if subject.due(run(steps)) is not None)
+    subject.compact(run(steps - 1))
+    is_prepared()
+    return steps
+
+
 EXAMPLES = tuple(worked("An example.", 2, lambda step: f"call_aB3{step}f9Kx2Lm8Qw"))
 
 
@@ -481,9 +489,7 @@ def test_agents_that_did_the_same_for_two_people_share_no_summary(
             return worked(f"I am {name}. Read the modules.", steps, id_of, examples)
         return [{"role": "system", "content": f"I am {name}."}, *worked("Read the modules.", steps, id_of, examples)]
 
-    steps = next(steps for steps in range(1, 200) if subject.due(agent("anna", steps)) is not None)
-    subject.compact(agent("anna", steps - 1))
-    is_prepared()
+    steps = prepared_at(subject, lambda steps: agent("anna", steps))
     subject.compact(agent("bert", steps))
     assert "summary_adopted" not in told
     subject.compact(agent("anna", steps))
@@ -494,9 +500,7 @@ def test_a_second_run_of_a_job_takes_nothing_from_the_first_where_it_has_cleared
     """With ids of its own, it is the same only where it says all the same: what was cleared may have been otherwise."""
     told = list[str]()
     subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
-    steps = next(n for n in range(1, 200) if subject.due(worked("Read the modules.", n, random_id)) is not None)
-    subject.compact(worked("Read the modules.", steps - 1, random_id))
-    is_prepared()
+    steps = prepared_at(subject, lambda steps: worked("Read the modules.", steps, random_id))
     second = worked("Read the modules.", steps, lambda step: random_id(255 - step))
     clears_results(second)
     subject.compact(second)
@@ -509,9 +513,7 @@ def test_a_second_run_of_a_job_takes_nothing_from_the_first_where_both_have_clea
     """They say the same, with the same placeholders, and what stood there was told by the summary of the first."""
     told = list[str]()
     subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
-    steps = next(n for n in range(1, 200) if subject.due(worked("Read the modules.", n, random_id)) is not None)
-    subject.compact(worked("Read the modules.", steps - 1, random_id))
-    is_prepared()
+    steps = prepared_at(subject, lambda steps: worked("Read the modules.", steps, random_id))
     first, second = (
         worked("Read the modules.", steps + 3, of) for of in (random_id, lambda step: random_id(255 - step))
     )

@@ -290,8 +290,8 @@ class Exchanges:
             # Made without a pass, after a refusal. Of a pass it is kept, perhaps in another one's place in the line.
             if result.compaction is not None and all(result.compaction is not one for one in made):
                 # The client has dropped messages: the one in force is the same, but for their places.
-                is_moved = before is not None and before.is_moved_to(result.compaction)
-                made += [] if is_moved else [result.compaction]
+                if before is None or not before.is_moved_to(result.compaction):
+                    made.append(result.compaction)
                 await self._keep(conversation, result.compaction)
             self._tell(conversation, result, is_new=len(made) > had)
             self._tell_of_summaries(call, result)

@@ -403,7 +403,7 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         question.history.line_sizes.whole(message.text)  # most of it are lines of evidence, which have their sizes
         summary = summary.model_copy(update={"tokens": question.counter.message(message)})
     compaction = Compaction(
-        parent=(question.record.origin or question.record.id) if question.record else None,
+        parent=question.record.known_as if question.record else None,
         format=question.history.format.name,
         lacks=question.record.lacks if question.record else 0,
         covers=plan.covers,

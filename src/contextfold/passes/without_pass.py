@@ -214,7 +214,7 @@ def _revised(
     changes |= dict.fromkeys(touched, ("shortened", tier))
     record = base.model_copy(
         update={
-            "parent": (question.record.origin or question.record.id) if question.record else None,
+            "parent": question.record.known_as if question.record else None,
             "origin": "",
             "covers": covers,
             "fates": _fates(question, base, covers, changes),

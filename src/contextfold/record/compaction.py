@@ -234,6 +234,11 @@ class Compaction(BaseModel):
         """The ``id`` of the record as its pass made it. What came back since changes nothing that a pass decides."""
         return self.origin or (self.changed(recalled=()).id if self.recalled else self.id)
 
+    @property
+    def known_as(self) -> str:
+        """The ``id`` by which others know it: the one before a client dropped some of what it covers."""
+        return self.origin or self.id
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Compaction:
         """A copy, with an ``id`` and ``runs`` of its own: pydantic would take the cached ones along, and the copy would
         pass for the record that it was made from.
