@@ -182,7 +182,7 @@ def test_a_list_that_a_framework_copies_is_known_again(habit: Habit) -> None:
 
 
 def asked_for_lists(habit: Habit) -> int:
-    lists, asked, whole = KnownLists(), 0, talk()
+    lists, asked, whole = KnownLists(formats.get("openai-chat")), 0, talk()
     compactor = Compactor(window=WINDOW)
     for turn in range(2, len(whole) + 1):
         if whole[turn - 1]["role"] != "assistant":

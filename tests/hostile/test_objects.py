@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.hostile.odd_values import ODD, deep, spread
 
-from contextfold import Compaction, Compactor, count_tokens
+from contextfold import Compaction, Compactor, count_tokens, formats
 from contextfold.calls.usage import read_usage
 from contextfold.errors import ContextfoldError
 from contextfold.integrations.streams import opened
@@ -268,7 +268,7 @@ def test_arguments_too_deep_to_compare_are_known_again() -> None:
     pytest.importorskip("agents")
     from contextfold.integrations.known_lists import KnownLists
 
-    lists = KnownLists()
+    lists = KnownLists(formats.get("openai-responses"))
     first = lists.of([{"role": "user", "content": deep(5_000)}, {"role": "user", "content": "go"}])
     lists.keep(first)
     again = lists.of([{"role": "user", "content": deep(5_000)}, {"role": "user", "content": "go"}])

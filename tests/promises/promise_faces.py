@@ -12,6 +12,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -20,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import anyio
 import httpx
@@ -27,6 +29,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
+    RemoveMessage,
     ToolMessage,
     convert_to_messages,
     convert_to_openai_messages,
@@ -90,6 +93,8 @@ class Setting:
     is_async: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
     """More settings, by name."""
+    newest: int | None = None
+    """Turns that a client sends again, where it has the conversation; None for all."""
 
     def but(self, **changes: Any) -> Setting:
         return replace(self, **changes)
@@ -103,6 +108,13 @@ class Setting:
     def read(self) -> str:
         """All that the summarizer was asked about."""
         return "\n".join(str(message.text) for sent in self.writer.sent for message in sent)
+
+    def kept(self, history: list[Any]) -> list[Any]:
+        """What the client sends again of a conversation, in messages of any kind: a turn begins with ``[q...]``."""
+        if self.newest is None:
+            return history
+        starts = [n for n, message in enumerate(history) if re.match(r".{0,90}\[q\d+\]", str(message))]
+        return history[starts[-self.newest] :] if len(starts) > self.newest else history
 
     def compactor(self) -> Compactor:
         policy = Policy(trigger=self.trigger, keep=self.keep, **self.extra)
@@ -130,7 +142,7 @@ def compact(setting: Setting) -> Tell:
         )
         answer = setting.main.answer(out.messages)
         kept[0] = out.compaction
-        history[:] = [*told, answer]
+        history[:] = setting.kept([*told, answer])
 
     return tell
 
@@ -153,7 +165,7 @@ def call(setting: Setting) -> Tell:
             lambda: compactor.acall(asend, told, kept[0], on_result=results.append),
         )
         kept[0] = results[-1].compaction
-        history[:] = [*told, answer]
+        history[:] = setting.kept([*told, answer])
 
     return tell
 
@@ -161,8 +173,11 @@ def call(setting: Setting) -> Tell:
 def _agent(setting: Setting, agent: Any) -> Tell:
     config: Any = {"configurable": {"thread_id": "t"}}
 
+    def dropped(messages: list[BaseMessage]) -> list[RemoveMessage]:
+        return [RemoveMessage(str(one.id)) for one in messages[: len(messages) - len(setting.kept(messages))]]
+
     def tell(new: Sequence[BaseMessage]) -> None:
-        told = {"messages": list(new)}
+        told = {"messages": [*dropped(agent.get_state(config).values.get("messages", [])), *new]}
 
         async def later() -> Any:
             return await agent.ainvoke(told, config)
@@ -277,7 +292,8 @@ def _chat(setting: Setting, wrapped: Callable[[Any], Any], model: str) -> Tell:
             response = ran(setting, lambda: create(model=model, messages=told), later)
         except BadRequestError as error:
             raise ValueError(str(error)) from error
-        history[:] = [*told, {"role": "assistant", "content": response.choices[0].message.content}]
+        answer = {"role": "assistant", "content": response.choices[0].message.content}
+        history[:] = setting.kept([*told, answer])
 
     return tell
 
@@ -343,7 +359,7 @@ def google_genai(setting: Setting) -> Tell:
             response = ran(setting, lambda: wrapped.models.generate_content(model="m", contents=told), later)
         except errors.ClientError as error:
             raise ValueError(str(error)) from error
-        history[:] = [*told, response.candidates[0].content]
+        history[:] = setting.kept([*told, response.candidates[0].content])
 
     return tell
 
@@ -449,7 +465,7 @@ def bedrock(setting: Setting) -> Tell:
             response = ran(setting, lambda: converse(modelId="m", messages=told), later)
         except ClientError as error:
             raise ValueError(str(error)) from error
-        history[:] = [*told, response["output"]["message"]]
+        history[:] = setting.kept([*told, response["output"]["message"]])
 
     return tell
 
@@ -516,6 +532,7 @@ def strands(setting: Setting) -> Tell:
 
     def tell(new: Sequence[BaseMessage]) -> None:
         more = None if new in told else to_converse(new)  # what was told before the model failed is in the agent
+        agent.messages[:] = setting.kept(agent.messages)
         told.append(new)
 
         async def later() -> Any:
@@ -626,7 +643,8 @@ def pydantic_ai(setting: Setting) -> Tell:
         async def later() -> Any:
             return await agent.run(message_history=asked)
 
-        history[:] = _run_blocking(setting, lambda: agent.run_sync(message_history=asked), later).all_messages()
+        ended = _run_blocking(setting, lambda: agent.run_sync(message_history=asked), later)
+        history[:] = setting.kept(ended.all_messages())
 
     return tell
 
@@ -662,7 +680,7 @@ def _openai_agents(setting: Setting, config: Callable[[Any, Any], dict[str, Any]
             said = _answered(setting, input, "openai-responses")
             content = [{"type": "output_text", "text": said, "annotations": []}]
             fields = {
-                "id": f"m{len(setting.main.sent)}",
+                "id": f"msg_{uuid5(NAMESPACE_URL, str(len(setting.main.sent))).hex}",
                 "type": "message",
                 "role": "assistant",
                 "status": "completed",
@@ -688,7 +706,7 @@ def _openai_agents(setting: Setting, config: Callable[[Any, Any], dict[str, Any]
             return await Runner.run(agent, asked, run_config=run_config)
 
         ended = _run_blocking(setting, lambda: Runner.run_sync(agent, asked, run_config=run_config), later)
-        items[:] = ended.to_input_list()
+        items[:] = setting.kept(ended.to_input_list())
 
     return tell
 
@@ -729,7 +747,7 @@ def haystack(setting: Setting) -> Tell:
         async def later() -> Any:
             return await agent.run_async(messages=asked)
 
-        messages[:] = ran(setting, lambda: agent.run(messages=asked), later)["messages"]
+        messages[:] = setting.kept(ran(setting, lambda: agent.run(messages=asked), later)["messages"])
 
     return tell
 

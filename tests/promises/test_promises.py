@@ -55,9 +55,10 @@ def question(turn: int, words: int = 300) -> list[BaseMessage]:
 
 def work(turn: int) -> list[BaseMessage]:
     """A question, a call that the assistant made, its result, and the next question."""
-    made = AIMessage("", tool_calls=[{"name": "look", "args": {"room": turn}, "id": f"c{turn}"}], id=f"a{turn}")
+    call_id = f"call_{turn}tJ7x4Vw9Kq2"
+    made = AIMessage("", tool_calls=[{"name": "look", "args": {"room": turn}, "id": call_id}], id=f"a{turn}")
     text = f"[r{turn}] room {turn} is dry. {'plain ' * 200}This is all of room {turn}."
-    result = ToolMessage(text, tool_call_id=f"c{turn}", id=f"r{turn}")
+    result = ToolMessage(text, tool_call_id=call_id, id=f"r{turn}")
     return [*question(turn), made, result, HumanMessage(f"[n{turn}] And now?", id=f"n{turn}")]
 
 
@@ -343,6 +344,21 @@ def never_paid_twice(face: Face) -> None:
     assert summaries(setting.views[-1]) == 1
 
 
+def a_window_of_the_clients(face: Face) -> None:
+    """A client that drops its oldest messages, to save room, pays for no more summaries than one that keeps all, and
+    what was found out in them is still told.
+    """
+    fact = "The key of ring 2 is held by vault-7311 at 10.4.2.77."
+    paid = {}
+    for newest in (None, 14):
+        main = Model(script=lambda number: fact if number == 2 else "ok")
+        setting = Setting(main=main, trigger=("tokens", 4_000), newest=newest)
+        played(face, setting, 36)
+        paid[newest] = len(setting.writer.sent)
+        assert fact in "\n".join(texts(setting.views[-1])), newest
+    assert paid[14] <= paid[None] + 1
+
+
 def sync_equals_async(face: Face) -> None:
     """Both colors send the same views."""
     views = []
@@ -370,11 +386,16 @@ PROMISES: dict[str, Callable[[Face], None]] = {
     "a setting is honored or refused": a_setting_is_honored_or_refused,
     "last resort": last_resort,
     "never pay twice": never_paid_twice,
+    "a client's own window": a_window_of_the_clients,
     "sync equals async": sync_equals_async,
 }
 
 MENDED_BEFORE = "the framework itself takes such results out of what it hands on"
+KEEPS_ALL = "the conversation is kept here, and loses nothing"
 EXCUSED: dict[tuple[str, str], str] = {
+    ("a client's own window", "session"): KEEPS_ALL,
+    ("a client's own window", "Google ADK"): KEEPS_ALL,
+    ("a client's own window", "LangGraph on a session"): KEEPS_ALL,
     ("stray results are shown", "pydantic-ai"): MENDED_BEFORE,
     ("stray results are shown", "Google ADK"): MENDED_BEFORE,
     ("stray results are shown", "OpenAI Agents provider"): MENDED_BEFORE,

@@ -166,7 +166,7 @@ class KnownConversation:
         # In this order: nearly all others are told apart by their newest answer.
         own = {self.history.digest_at(n) for n in answers(self.history)[-1:]}
         theirs = {history.digest_at(n) for n in answers(history)[-LATEST:]}
-        return bool(own & theirs) and self.history.is_left_in(history, is_given=in_force is not None)
+        return bool(own & theirs) and self.history.left_in(history, is_given=in_force is not None) is not None
 
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them

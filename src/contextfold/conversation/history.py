@@ -297,16 +297,18 @@ class History:
         """
         return trail_of(self.messages[:covers], self._saying, start)
 
-    def is_left_in(self, other: History, *, is_given: bool) -> bool:
-        """Whether another history is this one without its oldest messages, perhaps with more behind it. ``is_given``:
-        the caller has said that it is the same conversation.
+    def left_in(self, other: History, *, is_given: bool = False) -> range | None:
+        """The oldest of its messages, without which another history is this one, perhaps with more behind it; None
+        where it is not. ``is_given``: the caller has said that it is the same conversation.
         """
         count, start = len(self.messages), opening(self.messages)
         if opening(other.messages) != start:
-            return False
+            return None
         told, now = self.trail(count, max(0, count - LONGEST_TRAIL)), other.trail(min(count, len(other.messages)))
         gone = dropped(told, now, count, start, first_user(other.messages))
-        return gone is not None and (is_given or is_same_left(self.messages.__getitem__, gone, count))
+        if gone is None or is_given:
+            return gone
+        return gone if is_same_left(self.messages.__getitem__, other.messages.__getitem__, gone, count) else None
 
     def _newest_clearable(self, told: Sequence[int]) -> Sequence[int]:
         """The newest of these messages, as many as an outline has hashes of. Images do not count: they may be gone."""

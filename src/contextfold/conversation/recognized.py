@@ -73,14 +73,17 @@ def trail_of(messages: Sequence[Message], saying: SayingAt, start: int = 0) -> l
     return [saying(n).short(ids, links[n]) for n, ids in enumerate(own, start)]
 
 
-def is_same_left(before: At, gone: range, count: int) -> bool:
+def is_same_left(before: At, now: At, gone: range, count: int) -> bool:
     """Whether what is left of the ``count`` messages of before, when a client has dropped these, tells which
     conversation it is, by an id of its own: agents that did the same for two people may differ in nothing but what is
     gone.
     """
-    left = (before(n) for n in range(count - 1, gone.stop - 1, -1))
-    newest = next((one for one in left if one.tool_calls), None)
-    return newest is not None and has_own_id(newest)
+    left = range(count - 1, gone.stop - 1, -1)
+    newest = next((before(n) for n in left if before(n).tool_calls), None)
+    if newest is not None and has_own_id(newest):
+        return True
+    answered = ((before(n).id or "", now(n - len(gone)).id) for n in left if before(n).role == "assistant")
+    return any(id == other and _RANDOM.search(id) is not None for id, other in answered)
 
 
 def dropped(told: Sequence[Any], now: Sequence[Any], covers: int, start: int, first: int | None) -> range | None:

@@ -189,7 +189,7 @@ class State:
         kept = takewhile(lambda pair: same_value(*pair), zip(old, new, strict=False))
         first = first_user(decode(one) for one, _ in kept)
         gone = dropped(old[-LONGEST_TRAIL:], new[:count], count, start, first)
-        return gone is not None and is_same_left(lambda n: decode(old[n]), gone, count)
+        return gone is not None and is_same_left(lambda n: decode(old[n]), lambda n: decode(new[n]), gone, count)
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

@@ -103,7 +103,7 @@ class ContextfoldCompactor:
         self.settings = settings
         self.result: CompactionResult | None = None
         self._originals = Originals(formats.get(FORMAT))
-        self._lists = KnownLists()
+        self._lists = KnownLists(formats.get(FORMAT))
         sending_nothing(self._compactor(1_000))  # says at once what is wrong
 
     # ---- their protocol ----

@@ -2,9 +2,9 @@
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
 least as far as the record in force covers. What the instructions at its beginning say does not count, nor what other
-messages say that stand in the view word for word, where all else goes on. So one face serves any number of runs at a
-time; a conversation that was rewound or forked keeps its record as long as what it covers is there, and a list that is
-like no other is a new one.
+messages say that stand in the view word for word, where all else goes on; nor what its client has dropped to save room,
+where an id tells that it is the same. So one face serves any number of runs at a time; a conversation that was rewound
+or forked keeps its record as long as what it covers is there, and a list that is like no other is a new one.
 
 What belongs here: recognizing lists by what is in them. What does not: views.
 """
@@ -14,13 +14,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from contextfold import formats
+from contextfold.conversation.history import History
+from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
 from contextfold.record.compaction import Compaction
-from contextfold.tokens import Calibration
+from contextfold.tokens import Calibration, TokenCounter
+
+T = TypeVar("T")
 
 REMEMBERED = 64
 """Conversations. Each holds its items."""
@@ -30,7 +34,7 @@ REMEMBERED = 64
 class KnownItems:
     """A conversation as its last call had it."""
 
-    key: int
+    key: Any
     items: list[Any]
     record: Compaction | None = None
     calibration: Calibration | None = None
@@ -39,14 +43,15 @@ class KnownItems:
 class KnownLists:
     """The conversations that one face serves. Safe for concurrent use."""
 
-    def __init__(self, size: int = REMEMBERED) -> None:
+    def __init__(self, format: Format, size: int = REMEMBERED) -> None:
         self._known: Bounded[KnownItems] = Bounded(size)
         self._lock = threading.Lock()
         self._count = 0
+        self._format = format
         self._size = size
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._size,)
+        return type(self), (self._format, self._size)
 
     def of(self, items: Sequence[Any]) -> KnownItems:
         """The conversation of these items, with the items; what it had before are the very objects of before, since
@@ -63,6 +68,8 @@ class KnownLists:
             changed = [known for known in self._known.all() if len(known.items) > common and _goes_on(known, items)]
             if changed:
                 return replace(max(changed, key=lambda known: len(known.items)), items=list(items))
+        if best is None and (left := self.left(items)) is not None:
+            return left
         if best is None:
             with self._lock:
                 self._count += 1
@@ -73,6 +80,18 @@ class KnownLists:
             self._count += 1
             key = self._count if forked else best.key
         return replace(best, key=key, items=as_known(best.items, items, common))
+
+    def left(self, items: Sequence[Any]) -> KnownItems | None:
+        """The conversation of which a client has dropped the oldest items, without them: nothing else tells of those
+        but its record.
+        """
+        with_record = [(known.items, known) for known in self._known.all() if known.record is not None]
+        found = left_of(with_record, items, self._format)
+        if found is None:
+            return None
+        known, gone = found
+        left = [*known.items[: gone.start], *known.items[gone.stop :]]
+        return replace(known, items=as_known(left, items, len(left)))
 
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
@@ -110,6 +129,27 @@ def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
             break
         common += 1
     return common if common > start else 0
+
+
+def left_of(known: Sequence[tuple[Sequence[Any], T]], items: Sequence[Any], format: Format) -> tuple[T, range] | None:
+    """The first of the known lists of which these items are the rest, perhaps with more behind it, and which of its
+    items a client has dropped; None where an id tells of none that it is the same conversation.
+    """
+
+    def read(items: Sequence[Any]) -> History:
+        history = History(format, TokenCounter())
+        history.extend(items)
+        return history
+
+    if not known:
+        return None
+    now = read(items)
+    told = {now.digest_at(n) for n in range(len(items))}
+    for before, one in known:
+        # Nearly all others are told apart by their newest item.
+        if read(before[-1:]).digest_at(0) in told and (gone := read(before).left_in(now)) is not None:
+            return one, gone
+    return None
 
 
 def as_known(known: Sequence[Any], items: Sequence[Any], common: int) -> list[Any]:

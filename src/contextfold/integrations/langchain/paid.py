@@ -17,6 +17,8 @@ from uuid import UUID
 from langchain_core.messages import AnyMessage, RemoveMessage
 
 from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.known_lists import left_of
+from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.evicted import KNOWN, is_same
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
@@ -59,9 +61,23 @@ class PaidFolds:
             both = list(zip(before, messages, strict=False))
             is_it = all(id(one) in stays or _says_the_same(one, other) for one, other in both)
             if is_it and len(before) <= len(messages) and own[:2] == key[:2]:
-                now = {id(one): other for one, other in both}
-                return [*(now.get(id(one), one) for one in folded), *messages[len(before) :]]
-        return None
+                return _folded_now(folded, before, messages)
+        # A client that keeps a window of its own has dropped the oldest: nothing else tells of those but the summary.
+        alike = [(before, (before, folded)) for own, before, folded in self._made.all() if own[:2] == key[:2]]
+        if (found := left_of(alike, messages, FORMAT)) is None:
+            return None
+        (before, folded), gone = found
+        left = {id(message) for message in before[gone.start : gone.stop]}
+        there = [message for message in folded if id(message) not in left]
+        return _folded_now(there, [*before[: gone.start], *before[gone.stop :]], messages)
+
+
+def _folded_now(
+    folded: Sequence[AnyMessage], before: Sequence[AnyMessage], messages: Sequence[AnyMessage]
+) -> list[AnyMessage]:
+    """What messages were folded to, with what they are now, and what has come behind them since."""
+    now = {id(one): other for one, other in zip(before, messages, strict=False)}
+    return [*(now.get(id(one), one) for one in folded), *messages[len(before) :]]
 
 
 def _says_the_same(known: AnyMessage, message: AnyMessage) -> bool:

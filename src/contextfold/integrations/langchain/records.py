@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.state import Remembered
 from contextfold.integrations.langchain.threads import ThreadKey, begins_with_nothing, task_id
@@ -54,6 +55,7 @@ class Records:
         self._made: Bounded[Prepared] = Bounded()
         self._read: Bounded[Remembered] = Bounded()
         self._own: Bounded[_Own] = Bounded()
+        self._unnamed = KnownLists(FORMAT)
 
     def remembered(self, key: ThreadKey, state: Mapping[str, Any], messages: Sequence[Any]) -> Remembered:
         """What is remembered of a thread. Raises ``InputError`` for a text that was not written here."""
@@ -80,6 +82,10 @@ class Records:
     def unsaved(self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any]) -> Compaction | None:
         """A record that continues the remembered one, made here, and not in this state; None if there is none."""
         found = self._made.get(key)
+        # Without a thread the first message tells which conversation it is: a client may have dropped it, to save room.
+        if found is None and not key.thread_id and remembered == Remembered() and messages:
+            left = self._unnamed.left(messages)
+            return left.record if left is not None else None
         # After an undo, the record that was undone must not come back from here.
         if found is None or remembered.is_held:
             return None
@@ -89,6 +95,7 @@ class Records:
 
     def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
         """Keep a record that is paid for, whatever becomes of the call that it was made for."""
+        self._keep_unnamed(key, record, messages)
         if self.store is not None:
             new = following(remembered, record)
             self.store.put(key.address, new.to_text())
@@ -111,6 +118,8 @@ class Records:
         store stays, for branches that it fits, and this run goes on without it.
         ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
         """
+        if record is not None:
+            self._keep_unnamed(key, record, messages)
         if not is_shared and (record is None or not begins_with_nothing(key)):
             self._made.drop(key)
         is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
@@ -133,6 +142,10 @@ class Records:
             return {self.state_key: remembered.to_text()}
         self.store.put(key.address, remembered.to_text())
         return None
+
+    def _keep_unnamed(self, key: ThreadKey, record: Compaction, messages: Sequence[Any]) -> None:
+        if not key.thread_id:
+            self._unnamed.keep(KnownItems(record.pass_id, list(messages), record))
 
     def _from_text(self, text: str | None) -> Remembered:
         """Read once, however often a run shows it."""

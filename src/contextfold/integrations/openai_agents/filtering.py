@@ -14,6 +14,7 @@ from typing import Any
 from agents import Model, ModelProvider
 from agents.run_config import CallModelData, ModelInputData
 
+from contextfold import formats
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.errors import held
 from contextfold.integrations.given import checked_compactor, listed, reading
@@ -70,7 +71,7 @@ class InputCompaction:
         self.result: CompactionResult | None = None
         self._options = options
         self._on_result = on_result
-        self._conversations = KnownLists()
+        self._conversations = KnownLists(formats.get(FORMAT))
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The filter: the view in place of the items; the framework's own list where both are the same."""
