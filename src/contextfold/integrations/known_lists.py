@@ -141,13 +141,20 @@ def left_of(known: Sequence[tuple[Sequence[Any], T]], items: Sequence[Any], form
         history.extend(items)
         return history
 
-    if not known:
-        return None
-    now = read(items)
-    told = {now.digest_at(n) for n in range(len(items))}
+    def said(entry: Sequence[Any]) -> list[bytes]:
+        history = read(entry)
+        return [history.digest_at(n) for n in range(len(entry))]
+
+    now, told, start = None, set[bytes](), formats.opening(items)
+    oldest = said(items[start : start + 1])
     for before, one in known:
+        newest, place = said(before[-1:]), len(before) - 1
+        if oldest == said(before[start : start + 1]) and newest == said(items[place : place + 1]):
+            return None  # all is there, as nearly always: reading it again at each turn would take time
+        now = now or read(items)
+        told = told or {now.digest_at(n) for n in range(len(items))}
         # Nearly all others are told apart by their newest item.
-        if read(before[-1:]).digest_at(0) in told and (gone := read(before).left_in(now)) is not None:
+        if told.issuperset(newest) and (gone := read(before).left_in(now)) is not None:
             return one, gone
     return None
 
