@@ -283,21 +283,31 @@ def test_half_an_emoji_is_no_obstacle() -> None:
     assert body.with_view([body.messages[1]], "messages") == b'{"messages": [{"role": "user", "content": "b"}]}'
 
 
+@pytest.mark.parametrize("differs", ["the task", "each result"])
 @pytest.mark.parametrize("drops", [0, 40], ids=["", "drops its oldest messages"])
 def test_a_conversation_is_told_from_others_that_answered_the_same_without_reading_it(
-    drops: int, monkeypatch: pytest.MonkeyPatch
+    drops: int, differs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To read the messages of both held up all other requests, for each of the others."""
+
+    def of(name: str, messages: list[Any]) -> list[Any]:
+        said = [messages[0], {"role": "user", "content": f"I am {name}."}, *messages[2:]]
+        is_other = differs == "each result"
+        return [
+            {**one, "content": f"{name}: {one['content']}"} if is_other and one["role"] == "tool" else one
+            for one in said
+        ]
+
     rows = [body_of("openai-chat", messages)["messages"] for messages in turns("openai-chat", 60)]
     conversations, plainly = Conversations(), CHAT.plain
     for n, messages in enumerate(rows[40:-1]):
-        raw = compact({"messages": [messages[0], {"role": "user", "content": f"I am {n}."}, *messages[2:]]})
-        body, _ = conversations.read(b"scope", raw, "messages", plainly)
+        body, _ = conversations.read(b"scope", compact({"messages": of(str(n), messages)}), "messages", plainly)
         conversations.remember(KnownParts(b"scope", body, State("openai-chat")))
     assert len(conversations) > 10
     decode, read = OpenAIChat.decode, list[Any]()
     monkeypatch.setattr(OpenAIChat, "decode", lambda *given: read.append(given) or decode(*given))
-    raw = compact({"messages": [rows[-1][0], {"role": "user", "content": "I am Bert."}, *rows[-1][2 + drops :]]})
+    last = of("Bert", rows[-1])
+    raw = compact({"messages": [*last[:2], *last[2 + drops :]]})
     assert conversations.read(b"scope", raw, "messages", plainly)[1] is None
     assert len(read) < 30 * len(conversations)
 

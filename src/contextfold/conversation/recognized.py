@@ -10,7 +10,7 @@ a record holds (``record``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, linked, stays
@@ -25,21 +25,28 @@ LONGEST_TRAIL = 300
 """Messages. Windows that clients keep have some ten, or a hundred; a record grows with no more."""
 
 
-def goes_on(before: At, now: At, count: int, changed: Sequence[int]) -> bool:
+def goes_on(before: At, now: At, count: int, changed: Iterable[int]) -> bool:
     """Whether the first ``count`` messages are those of before, where only the ``changed`` ones, in ascending order,
-    differ.
+    differ. They are asked for one by one: nearly all others are told apart by the first, and to read all takes long.
 
     What a client writes, it may write otherwise, if behind it stands a call with an id of its own: agents that did the
     same for two people differ in nothing else. Results may only have been cleared, and answers of the model stay.
     """
-    written = [n for n in changed if not says_again(now(n), Saying(before(n)))]
-    if any(now(n).role == "assistant" or before(n).role != now(n).role for n in written):
-        return False
-    if not all(_is_same_or_cleared(now(n), Saying(before(n))) for n in written):
-        return False
+    differ, written = list[int](), list[int]()
+    for n in changed:
+        differ.append(n)
+        if says_again(now(n), Saying(before(n))):
+            continue
+        if now(n).role == "assistant" or before(n).role != now(n).role:
+            return False
+        if not _is_same_or_cleared(now(n), Saying(before(n))):
+            return False
+        if not written and not _is_same_run(before, now, range(n + 1, count)):
+            return False
+        written.append(n)
     if written:
         return _is_same_run(before, now, range(written[-1] + 1, count))
-    return is_same_behind(before, now, count, changed, changed)
+    return is_same_behind(before, now, count, differ, differ)
 
 
 def is_same_behind(before: At, now: At, count: int, told: Sequence[int], changed: Sequence[int]) -> bool:

@@ -131,16 +131,16 @@ class Conversations:
             body.messages[start : len(old)] = old[start:]
             body.places.update(known.body.places)
             return body, known
-        # The very same answers first: conversations of one job are told apart by the ids of their calls.
-        return body, self._answered(scope, body, canonical) or self._answered(scope, body, said)
+        return body, self._answered(scope, body, said)
 
     def _answered(self, scope: bytes, body: Body, said: Said) -> KnownParts | None:
         """The conversation of these answers of the model, if what left its view is there as it was: a client may say
         something else in its task or a reminder at each turn.
         """
         looked_at = set[int]()
-        # Several answer alike where all that a model says is that it is done: the one that was used last first.
-        places = ((scope, key) for key in _answers(body, _LATEST, said))
+        # The very same answers first: conversations of one job are told apart by the ids of their calls. Several answer
+        # alike where all that a model says is that it is done: the one that was used last first.
+        places = ((scope, key) for one in (canonical, said) for key in _answers(body, _LATEST, one))
         alike = (reversed(self._by_answers[place].values()) for place in places if place in self._by_answers)
         for known in chain.from_iterable(islice(found, _CANDIDATES) for found in alike):
             if known.body.floor != body.floor or id(known) in looked_at:
