@@ -239,6 +239,32 @@ def test_something_else_in_what_left_the_view_gets_a_new_summary(what: str) -> N
     assert "compaction_set_aside" in [event.name for event in again.events]
 
 
+CUT_BY_TOOLS = [
+    "Report of the deploy\n{} orders failed\n[... 900 lines truncated ...]\nend",
+    "[Output truncated, the end follows]\n{} orders failed",
+    "Cache cleared: {} entries",
+    "orders: {} (3 rows omitted)",
+]
+"""What looks as if a client had cleared some, and a tool has answered."""
+
+
+@pytest.mark.parametrize("told", CUT_BY_TOOLS)
+def test_what_a_tool_has_cut_and_tells_otherwise_now_gets_a_new_summary(told: str) -> None:
+    """It was taken for what a client leaves of an old result, so the new number was nowhere; a placeholder is known."""
+    wire = talk()
+    result = next(message for message in wire if message["role"] == "tool")
+    result["content"] = told.format(42)
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    assert wire.index(result) in record.gone()
+    cases = {told.format(42): False, told.format(43): True}
+    cases |= dict.fromkeys(["[Old tool result content cleared]", "Old environment output: (9 lines omitted)"], False)
+    for content, is_new in cases.items():
+        result["content"] = content
+        again = Compactor(window=WINDOW).compact(wire, record)
+        assert ("compaction_set_aside" in [event.name for event in again.events]) is is_new
+
+
 REDACTED_OR_OTHER = {
     "a secret": ("The password is hunter2.", "The password is <masked>."),
     "a secret in brackets": ("The password is hunter2.", "The password is [masked]."),

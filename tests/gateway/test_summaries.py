@@ -351,6 +351,31 @@ def test_placeholders_that_stand_in_the_first_run_too_are_not_known_again(tmp_pa
     assert "as Anna told it" not in sent[-1]
 
 
+@pytest.mark.parametrize("told", ["Deploy report\n{}\n[... 900 lines truncated ...]", "Cache cleared: {} rows"])
+def test_a_run_whose_tool_cut_another_answer_shares_no_summary(tmp_path: Path, told: str) -> None:
+    """Two runs of one job with numbered calls that differ in one old output, which looks like a cleared one."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "Anna" in request.text else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def of(name: str, messages: list[Any]) -> bytes:
+        said = [dict(message) for message in messages]
+        for message in [one for one in said if one["role"] == "tool"][:1]:
+            message["content"] = told.format(f"{name}'s")
+        return compact(body_of("openai-chat", said))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            history = list(turns("openai-chat", 50))
+            for messages in history[:-1]:
+                assert post(gateway.url, PATHS["openai-chat"], of("Anna", messages)).status == 200
+            assert post(gateway.url, PATHS["openai-chat"], of("Bert", history[-1])).status == 200
+        sent = [request.text for request in provider.requests if not is_own(request)]
+    assert any("as Anna told it" in text for text in sent)
+    assert "as Anna told it" not in sent[-1]
+
+
 def with_own_ids(messages: list[Any], since: int = 0) -> list[Any]:
     """With ids of calls as providers make them, from a turn on."""
 

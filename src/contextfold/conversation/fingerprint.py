@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Any
 
 from contextfold import json_values
+from contextfold.conversation.cleared import is_cleared
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 
@@ -25,6 +26,8 @@ def digest(message: Message) -> bytes:
 SHORT_HASH, START_HASH = 8, 2
 """Characters. A record holds one for each of the newest calls, results and images that left the view: another one with
 the same hash, once in 16 million edits that begin alike, would go unnoticed where all else is as it was."""
+CUT = "00"
+"""In place of how the words began, where they look as if a client had cleared some: another answer would, too."""
 _START = 12
 """Characters."""
 TRAIL_HASH = 6
@@ -56,8 +59,13 @@ class Saying:
     @property
     def clearable(self) -> str:
         """A short hash, of ``SHORT_HASH`` characters, of the arguments of each call and the words of each result; its
-        last ``START_HASH`` are of how the words begin, or of the names of the arguments."""
+        last ``START_HASH`` are of how the words begin, or of the names of the arguments, or ``CUT``."""
         return self._apart[1]
+
+    @property
+    def begins(self) -> str:
+        """The same ``START_HASH`` characters of each, whether or not some was left out."""
+        return self._apart[3]
 
     @property
     def media(self) -> str:
@@ -65,29 +73,39 @@ class Saying:
         return self._apart[2]
 
     @cached_property
-    def _apart(self) -> tuple[bytes, str, str]:
+    def _apart(self) -> tuple[bytes, str, str, str]:
         message = self._message
-        bare, short, media = list[Part](), list[str](), list[str]()
+        bare, short, media, begins = list[Part](), list[str](), list[str](), list[str]()
         for part in message.parts:
             inner = part.content if isinstance(part, ToolResult) else (part,)
-            media += [_short(message, _words(one), "") for one in inner if isinstance(one, Media)]
+            media += [_short(message, _words(one)) + _begin(message, "") for one in inner if isinstance(one, Media)]
             if isinstance(part, ToolResult):
                 left = replace(part, content=tuple(one for one in part.content if stays(one)))
                 fields = [field for one in left.content for field in _words(one)]
-                short.append(_short(message, fields, left.text.strip()[:_START]))
+                begins.append(_begin(message, left.text.strip()[:_START]))
+                short.append(_short(message, fields) + (CUT if _is_cut(part) else begins[-1]))
                 bare.append(replace(part, content=()))
             elif isinstance(part, ToolCall):
-                short.append(_short(message, _words(part), _names(part)))
+                begins.append(_begin(message, _names(part)))
+                short.append(_short(message, _words(part)) + (CUT if _is_cut(part) else begins[-1]))
                 bare.append(replace(part, arguments=""))
             elif stays(part):
                 bare.append(part)
         beside = _digest(message, (field for part in bare for field in _words(part)))
-        return beside, "".join(short), "".join(media)
+        return beside, "".join(short), "".join(media), "".join(begins)
 
 
-def _short(message: Message, fields: Iterable[str], start: str) -> str:
-    whole = _digest(message, fields, (SHORT_HASH - START_HASH) // 2)
-    return (whole + _digest(message, [start], START_HASH // 2)).hex()
+def _short(message: Message, fields: Iterable[str]) -> str:
+    return _digest(message, fields, (SHORT_HASH - START_HASH) // 2).hex()
+
+
+def _begin(message: Message, start: str) -> str:
+    begin = _digest(message, [start], START_HASH // 2).hex()
+    return begin if begin != CUT else "01"
+
+
+def _is_cut(part: ToolCall | ToolResult) -> bool:
+    return is_cleared(part, begins_as_before=True)
 
 
 def _names(call: ToolCall) -> str:

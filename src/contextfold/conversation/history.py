@@ -289,7 +289,8 @@ class History:
         media = size + SHORT_HASH * len(parts)
         are_left = set(hashes(now[media:])) <= set(hashes(outline[media:]))
         is_same = bool(outline) and now[:size] == outline[:size] and are_left
-        return is_same and same_or_cleared(parts, now[size:media], outline[size:media])
+        begins = "".join(self._saying(n).begins for n in newest)
+        return is_same and same_or_cleared(parts, now[size:media], outline[size:media], begins)
 
     def trail(self, covers: int, start: int = 0) -> list[str]:
         """Short hashes of the first ``covers`` messages, from ``start`` on, by which they are known where older ones

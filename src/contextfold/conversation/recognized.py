@@ -13,9 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from contextfold.conversation.fingerprint import SHORT_HASH, START_HASH, Saying, linked, stays
+from contextfold.conversation.cleared import is_cleared
+from contextfold.conversation.fingerprint import CUT, SHORT_HASH, START_HASH, Saying, linked, stays
 from contextfold.json_values import same
-from contextfold.messages import Media, Message, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, ToolCall, ToolResult
 
 At = Callable[[int], Message]
 """The message at a place."""
@@ -134,13 +135,13 @@ def is_whole(message: Message) -> bool:
     cleared = (part for part in clearable(message) if isinstance(part, ToolResult) or part.arguments.strip() != "{}")
     inner = (one for part in message.parts for one in (part.content if isinstance(part, ToolResult) else (part,)))
     are_there = all(stays(one) or isinstance(one, Media) for one in inner)
-    return are_there and not any(_is_cleared(part, begins_as_before=True) for part in cleared)
+    return are_there and not any(is_cleared(part, begins_as_before=True) for part in cleared)
 
 
 def _is_same_or_cleared(new: Message, old: Saying) -> bool:
     now = Saying(new)
     are_left = set(hashes(now.media)) <= set(hashes(old.media))
-    return are_left and same_or_cleared(clearable(new), now.clearable, old.clearable)
+    return are_left and same_or_cleared(clearable(new), now.clearable, old.clearable, now.begins)
 
 
 def has_own_id(message: Message) -> bool:
@@ -163,47 +164,12 @@ def hashes(short: str, size: int = SHORT_HASH) -> list[str]:
     return [short[at : at + size] for at in range(0, len(short), size)]
 
 
-def same_or_cleared(parts: Sequence[ToolCall | ToolResult], now: str, before: str) -> bool:
-    """Whether each of these says what it said before, or was cleared since. ``now`` and ``before``: their hashes."""
-    return len(now) == len(before) and all(
-        new == old or _is_cleared(part, begins_as_before=new[-START_HASH:] == old[-START_HASH:])
-        for part, new, old in zip(parts, hashes(now), hashes(before), strict=True)
-    )
-
-
-def _is_cleared(part: ToolCall | ToolResult, *, begins_as_before: bool) -> bool:
-    """Whether a client has put a placeholder in place of what a tool answered, to save room, perhaps with the beginning
-    behind it, or has left out all but its beginning; or has taken arguments out of a call. A placeholder that may stand
-    there so that no one reads what it was, like ``[redacted]`` or ``[removed]``, is none.
+def same_or_cleared(parts: Sequence[ToolCall | ToolResult], now: str, before: str, begins: str) -> bool:
+    """Whether each of these says what it said before, or was cleared since. ``now`` and ``before``: their hashes;
+    ``begins``: as ``Saying.begins``.
     """
-    told = (part.arguments if isinstance(part, ToolCall) else part.text).strip()
-    if isinstance(part, ToolCall) and told in ("", "{}"):
-        return True
-    if isinstance(part, ToolResult) and not all(isinstance(one, Text) for one in part.content):
-        return False
-    first, _, preview = told.partition("\n")
-    most = _LONGEST_PREVIEW if first[:1] in ("[", "<", "(") else 0
-    if len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most and _CLEARED.search(first) is not None:
-        return isinstance(part, ToolResult) or begins_as_before
-    return begins_as_before and len(told) <= _LONGEST_REST and _MARK.search(told) is not None
-
-
-_LONGEST_PLACEHOLDER = 300
-"""Characters."""
-_LONGEST_PREVIEW = 2_000
-"""Characters."""
-_LONGEST_REST = 10_000
-"""Characters."""
-_WORDS = (
-    r"\b(?:cleared|omitted|truncated|elided|pruned|trimmed|compacted|condensed|collapsed|offloaded|evicted"
-    r"|no longer (?:available|shown|kept|in (?:the )?context)|(?:removed|hidden|dropped|discarded) "
-    r"(?:to (?:save|free|reduce|make room)|from (?:the )?(?:context|history)|for brevity))\b"
-)
-_CLEARED = re.compile(  # "[Old tool result content cleared]", "<MASKED>", "Old output: (12 lines omitted)"
-    rf"{_WORDS}|^<masked>$|output_masked"
-    r"|^[\[(<].*\b(?:deduplicated|superseded|duplicate (?:file|read|of|content|result)"
-    r"|(?:see|replaced by|repeated in)(?: a| an| the)? (?:newer|newest|later|latest|more recent))\b",
-    re.IGNORECASE,
-)
-_MARK = re.compile(rf"(?:[\[<(]|\.\.\.|…)[^\n\])>]{{0,60}}(?:{_WORDS}|output_masked\b)", re.IGNORECASE)
-"""Amid what is left: "[... 900 characters truncated ...]", "(argument truncated)"."""
+    return len(now) == len(before) and all(
+        new[:-START_HASH] == old[:-START_HASH]
+        or is_cleared(part, begins_as_before=begin == old[-START_HASH:], was_cut=old.endswith(CUT))
+        for part, new, old, begin in zip(parts, hashes(now), hashes(before), hashes(begins, START_HASH), strict=True)
+    )
