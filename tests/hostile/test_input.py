@@ -401,6 +401,7 @@ TAMPERED: list[dict[str, Any]] = [
     {"fingerprint": "\ud83d"},
     {"outline": "\ud83d"},
     {"fingerprint": "0" * 32, "outline": "0" * 39},
+    *({"recalled": [{"after": 0, "digest": "", "text": "x", "indices": [n]}]} for n in (-1, 10**12)),
 ]
 
 

@@ -190,6 +190,8 @@ class Compaction(BaseModel):
             raise ValueError(f"fates: they reach to {reached}, and the record covers {self.covers}")
         if any(edit.index >= self.covers for edit in self.edits):
             raise ValueError(f"edits: one is about a message behind the {self.covers} that the record covers")
+        if any(not 0 <= n < reached for one in self.recalled for n in one.indices):
+            raise ValueError(f"recalled: one quotes a message that is none of the {reached} that have a fate")
         return self
 
     @cached_property
