@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from emulator import ProviderServer
+from sqlalchemy import text
 from tests.gateway.conftest import settings_for
 from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
@@ -66,6 +67,34 @@ def test_a_later_record_for_the_same_messages_takes_the_place(url: str, record: 
     assert found is not None
     assert found[1].target == 1
     records.touch(SCOPE, "d" * 32)
+    records.close()
+
+
+UNREADABLE = ["", "{", '{"version": 2}', '{"version": 1, "fates": [{"start": 0}]}']
+"""Damaged, or of a newer gateway on the same database."""
+
+
+@pytest.mark.parametrize("stored", UNREADABLE)
+def test_a_stored_record_that_cannot_be_read_is_as_if_there_were_none(
+    url: str, record: Compaction, stored: str
+) -> None:
+    """It counted as a failure of the database, which was left alone then: no other conversation got its record."""
+    records, scope = GatewayRecordStore(url), f"{UNREADABLE.index(stored):x}" * 32
+    digests = [f"{number:032x}" for number in range(40)]
+    for place in (5, 20, 30):
+        records.save(scope, digests[place], place + 1, record)
+    assert records.prepared(scope, "", digests[:10], "one") is None
+    records.conclude("one", record)
+    with records.database.write() as connection:
+        for table, late in (("gateway_records", digests[20]), ("gateway_prepared", "")):
+            change = text(f"UPDATE {table} SET record = :stored WHERE scope = :scope AND digest >= :late")
+            connection.execute(change, {"stored": stored, "scope": scope, "late": late})
+    assert records.find(scope, digests) == (digests[5], record)
+    assert records.find(scope, digests[6:]) is None
+    assert records.prepared(scope, "", digests[:10], "") is False  # as of a worker that died
+    assert records.prepared(scope, "", digests[:10], "two") is None
+    records.conclude("two", record)
+    assert records.prepared(scope, "", digests[:10], "three") == record
     records.close()
 
 

@@ -9,6 +9,8 @@ What belongs here: tables and queries. What does not: connections and their erro
 
 from __future__ import annotations
 
+import itertools
+import logging
 import os
 import secrets
 import threading
@@ -17,9 +19,11 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from contextfold.errors import StoreError
+from contextfold.errors import InputError, StoreError
 from contextfold.record.compaction import Compaction
 from contextfold.store.database import Database
+
+log = logging.getLogger("contextfold.gateway")
 
 VERSION = 1
 KEY_VARIABLE = "CONTEXTFOLD_GATEWAY_KEY"
@@ -120,13 +124,17 @@ class GatewayRecordStore:
         self.prepare()
         query = text(
             "SELECT digest, record FROM gateway_records WHERE scope = :scope AND digest IN :digests "
-            "ORDER BY covers DESC LIMIT 1"
+            "ORDER BY covers DESC LIMIT 1 OFFSET :passed"
         ).bindparams(bindparam("digests", expanding=True))
         with self.database.read() as connection:
             for end in range(len(digests), 0, -CHUNK):
                 asked = {"scope": scope, "digests": list(digests[max(0, end - CHUNK) : end])}
-                if (found := connection.execute(query, asked).first()) is not None:
-                    return found[0], Compaction.from_json(found[1])
+                for passed in itertools.count():
+                    found = connection.execute(query, {**asked, "passed": passed}).first()
+                    if found is None:
+                        break
+                    if (record := _readable(found[1])) is not None:
+                        return found[0], record
         return None
 
     def save(self, scope: str, digest: str, covers: int, record: Compaction) -> None:
@@ -169,15 +177,21 @@ class GatewayRecordStore:
         """
         self.prepare()
         query = text(
-            "SELECT until, record FROM gateway_prepared WHERE scope = :scope AND base = :base AND digest IN :digests "
-            "ORDER BY record IS NULL, until DESC LIMIT 1"
+            "SELECT until, record, digest FROM gateway_prepared "
+            "WHERE scope = :scope AND base = :base AND digest IN :digests ORDER BY record IS NULL, until DESC LIMIT 1"
         ).bindparams(bindparam("digests", expanding=True))
         place = {"scope": scope, "base": base}
         with self.database.write() if owner else self.database.read() as connection:
             now = self.database.now(connection)
             found = connection.execute(query, {**place, "digests": list(digests[-CHUNK:])}).first()
             if found is not None and found[1] is not None:
-                return Compaction.from_json(found[1])
+                if (record := _readable(found[1])) is not None:
+                    return record
+                if not owner:
+                    return False
+                clear = "UPDATE gateway_prepared SET record = NULL, until = 0 WHERE digest = :digest"
+                connection.execute(text(f"{clear} AND scope = :scope AND base = :base"), {**place, "digest": found[2]})
+                found = None
             # One that has much more left than it was given for is of before the clock was set back.
             latest = now + 2 * LEASE_SECONDS
             if found is not None and now < found[0] <= latest:
@@ -240,6 +254,17 @@ class GatewayRecordStore:
 
     def close(self) -> None:
         self.database.close()
+
+
+def _readable(record: str) -> Compaction | None:
+    """A stored record; None where it is damaged, or a newer gateway on this database wrote it: it is as if there were
+    none, and not a database that fails, which would be left alone for all conversations.
+    """
+    try:
+        return Compaction.from_json(record)
+    except InputError as error:
+        log.warning("a stored record is not used: %s", error)
+        return None
 
 
 def own_secret() -> bytes | None:
