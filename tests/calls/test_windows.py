@@ -17,7 +17,11 @@ import pytest
 from tests.building import conversation
 
 from contextfold import Compaction, Compactor, Policy, formats
+from contextfold.conversation.history import History
 from contextfold.formats.base import Format
+from contextfold.record.compaction import Recalled
+from contextfold.record.view import build
+from contextfold.tokens import TokenCounter
 
 WINDOW = 6_000
 Wire = list[dict[str, Any]]
@@ -274,6 +278,43 @@ def test_anything_else_than_dropped_messages_gets_a_new_summary(other: Callable[
         assert any(record.summary.text in str(message["content"]) for message in out.messages)
 
 
+@pytest.mark.parametrize("place", [1, 40, 90])
+@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+def test_the_view_of_a_client_that_drops_messages_is_the_one_of_before_without_them(
+    place: int, keeps_first: bool
+) -> None:
+    """Wherever the summary stands, and something that was quoted again."""
+    whole = ided()
+    record = Compactor(window=WINDOW).compact(whole).compaction
+    assert record is not None
+    head, gone = 1 + keeps_first, 60
+    while whole[gone]["role"] == "tool":
+        gone += 1
+    left = [*whole[:head], *whole[gone:]]
+    kept = [n for n in range(gone, record.covers) if n not in record.gone()]
+    quoted = [
+        Recalled(after=n, digest=history(whole).digest_at(n).hex(), text=f"Again {n}.", indices=(4, gone + 1))
+        for n in (kept[0], kept[-1])
+    ]
+    record = record.changed(summary_after=place, recalled=tuple(quoted)).fitted(history(whole))
+    moved = record.moved(history(left))
+    assert moved is not None
+    before = [one for one in view(whole, record) if one in left or one not in whole]
+    assert view(left, moved) == before
+    assert sum("Again" in str(one["content"]) for one in before) == len(quoted)
+    assert [one.indices for one in moved.recalled] == [(head + 1,)] * len(quoted)
+
+
+def history(wire: Wire) -> History:
+    made = History(CHAT, TokenCounter())
+    made.extend(wire)
+    return made
+
+
+def view(wire: Wire, record: Compaction) -> Wire:
+    return build(history(wire), record).wire
+
+
 def test_where_nothing_is_left_that_it_covers_a_record_is_set_aside() -> None:
     """Nothing tells then whose summary it is."""
     wire = ided()
@@ -295,9 +336,52 @@ def test_where_no_answer_of_the_model_is_left_that_it_covers_a_record_is_set_asi
     assert "compaction_set_aside" in [event.name for event in out.events]
 
 
-def test_messages_of_which_it_is_not_certain_which_are_gone_get_a_new_summary() -> None:
+def test_a_client_that_has_dropped_messages_and_undone_the_newest_gets_a_new_summary() -> None:
+    """What its user has said last would be in the summary alone."""
+    wire, policy = ided(), Policy(recent_users=0)
+    record = Compactor(window=WINDOW, policy=policy).compact(wire).compaction
+    assert record is not None
+    newest = max(n for n in record.gone() if wire[n]["role"] == "user")
+    given = window_of(wire[: record.covers], record, record.covers - newest + 20)
+    assert given[-1] == wire[record.covers - 1]
+    out = Compactor(window=WINDOW, policy=policy).compact(given, record)
+    assert wire[newest] in out.messages
+
+
+@pytest.mark.parametrize("ids", ["numbered", "its own"])
+def test_what_was_prepared_of_messages_that_are_gone_is_for_no_other_run_of_a_job(ids: str) -> None:
+    """Where no record says which conversation it is, ids of calls do."""
+
+    asked = list[str]()
+
+    def clerk(prompt: str) -> str:
+        asked.append("Anna asked for it." if "Anna" in prompt else "Bert asked for it.")
+        return asked[-1]
+
+    run = ided() if ids == "its own" else agent()
+    place = next(n for n, message in enumerate(run) if message["role"] == "tool")
+    whole = [*run[:place], {**run[place], "content": f"I am Anna. {run[place]['content']}"}, *run[place + 1 :]]
+    compactor = Compactor(window=WINDOW, summarizer=clerk, policy=Policy(background=True))
+
+    def given(wire: Wire) -> Wire:
+        out = compactor.compact(copy.deepcopy(wire))
+        for thread in threading.enumerate():
+            if thread.name == "contextfold-background":
+                thread.join(10)
+        return out.messages
+
+    until = next(n for n in range(2, len(whole)) if given(whole[:n]) and asked)
+    assert asked == ["Anna asked for it."]
+    start = next(n for n in range(place, len(whole)) if whole[n]["role"] == "assistant")
+    views = (str(given([whole[0], *whole[start:n]])) for n in range(until, len(whole)))
+    seen = next(view for view in views if "asked for it" in view)
+    assert ("Anna asked" in seen) is (ids == "its own")
+
+
+@pytest.mark.parametrize("count", [200, 400], ids=["in the trail", "longer than the trail"])
+def test_messages_of_which_it_is_not_certain_which_are_gone_get_a_new_summary(count: int) -> None:
     told = {"role": "assistant", "content": "Nothing new. " * 20}
-    wire = [{"role": "user", "content": "Watch."}, *[told] * 400, {"role": "user", "content": "And now?"}]
+    wire = [{"role": "user", "content": "Watch."}, *[told] * count, {"role": "user", "content": "And now?"}]
     record = Compactor(window=WINDOW).compact(wire).compaction
     assert record is not None
     out = Compactor(window=WINDOW).compact([wire[0], *wire[40:]], record)
