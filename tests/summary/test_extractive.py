@@ -493,6 +493,17 @@ def test_what_came_of_a_command_is_told_without_the_lines_that_a_harness_puts_ar
     assert sections(summarize(messages, budget=300, count=count))[words("en").done] == [f"bash: date +%F{told}"]
 
 
+def test_of_a_call_no_more_arguments_are_read_than_its_line_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session has thousands of calls, and each of them is read in a pass."""
+    read: list[object] = []
+    words_of = extractive_facts._words_of
+    monkeypatch.setattr(extractive_facts, "_words_of", lambda value: read.append(value) or words_of(value))
+    arguments = {"timeout": 9, "path": "src/a.py", "command": "view", "text": "x" * 5_000}
+    note = extractive_facts.Note.of(step(1, "editor", arguments, "done")[0])
+    assert [call.target for call in note.calls] == ["view src/a.py"]
+    assert read == ["view"]
+
+
 def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
     assert words("en").done not in summarize(step(1, "wait", {}, ""), budget=300, count=count)
 
@@ -513,6 +524,26 @@ def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
         (extractive_cues.CORRECTION, "算了，先这样", "价格都计算了"),
         (extractive_cues.CORRECTION, "それは間違いです", "間違いなく速い"),
         (extractive_cues.DECISION, "We decided to wait", "We wait"),
+        *(
+            (extractive_cues.PASSING, passing, "The build is green, and not slow")
+            for passing in (
+                *(
+                    "It still fails",
+                    "The tests aren't passing",
+                    "They haven’t been fixed",
+                    "That isn't solved",
+                    "not yet fixed",
+                ),
+                *(
+                    "The job keeps failing",
+                    "I can't find it",
+                    "I cannot find it",
+                    "Noch immer rot",
+                    "Das geht noch nicht",
+                ),
+                *("构建仍然失败", "还没有解决", "まだ直っていない"),
+            )
+        ),
         (extractive_cues.OPEN, "まだ確認していません", "確認しました"),
         (extractive_cues.ERROR, "npm ERR! missing script", "the error handling is fine"),
         (

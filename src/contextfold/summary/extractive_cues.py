@@ -312,13 +312,13 @@ ANNOUNCES = re.compile(
 )
 """How a sentence begins that says what is looked at next, or what the user is to tell: nothing was found yet."""
 
-PASSING = re.compile(
+PASSING = Cue(
     r"\bstill (?:not|fail\w*|broken|(?:is|does|has)n['’]t)\b"
     r"|\b(?:not|(?:is|are|has|have)n['’]t) (?:yet |been )?(?:fixed|resolved|passing|solved)\b"
     r"|\b(?:is|are|keeps?) failing\b|\bcan(?:not|['’]t) find\b"
     r"|\b(?:noch immer|immer noch|noch nicht)\b"
     r"|仍然?(?:失败|报错|没有|不行)|还是(?:失败|报错|不行)|(?:没有?|尚未)(?:解决|修复)|まだ(?:失敗|直って|解決)",
-    re.IGNORECASE,
+    "still not is isn are aren has hasn have haven keep can noch immer",
 )
 """A state that the work is there to end: true while nothing was done about it."""
 

@@ -375,13 +375,14 @@ def _ends(text: str) -> str:
 def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
     for sentence in sentences(answered(message), headings=False):
-        if newest and cues.OPEN.search(sentence):
+        heads = cues.heads(sentence)
+        if newest and cues.OPEN.search(sentence, heads):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
             continue
-        elif not newest and cues.PASSING.search(sentence):
+        elif not newest and cues.PASSING.search(sentence, heads):
             continue  # "The build is failing" is no finding that holds
-        elif cues.DECISION.search(sentence):
+        elif cues.DECISION.search(sentence, heads):
             yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
         elif concludes and (density := _density(sentence)) > TELLING:
             yield Fact("decisions", sentence, order, density)
@@ -451,10 +452,10 @@ def _target(call: ToolCall) -> str:
         return call.arguments
     if not isinstance(arguments, Mapping):
         return call.arguments
-    told = [words for key in _MAIN_ARGUMENTS if (words := _words_of(arguments.get(key)))]
-    if told:  # "view" alone does not tell what was viewed
+    given = (arguments[key] for key in _MAIN_ARGUMENTS if key in arguments)
+    if told := next(filter(None, map(_words_of, given)), ""):  # "view" alone does not tell what was viewed
         place = next((arguments[key] for key in _PLACES if isinstance(arguments.get(key), str)), "")
-        return f"{told[0]} {place}" if _VERB.fullmatch(told[0]) and place else told[0]
+        return f"{told} {place}" if _VERB.fullmatch(told) and place else told
     return ", ".join(f"{key}: {value}" for key, value in arguments.items() if _is_short(value))
 
 
