@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import tracemalloc
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contextfold import formats
-from contextfold.conversation.history import History
+from contextfold.conversation.history import MOST_MARKED_VALUES, History, _mark
 from contextfold.tokens import TokenCounter
 
 TEXTS = st.text(max_size=60) | st.sampled_from(["see /srv/a_1.py and id 7741", "never use port 9000", "naïve 表 x_2"])
@@ -44,3 +47,45 @@ def test_a_part_that_grows_is_as_if_it_was_read_anew_and_the_whole_stays_as_it_w
         assert history.fingerprint(length) == same.fingerprint(length)
         assert history.refresh() is False
         assert [history.block(n).texts for n in range(length)] == [same.block(n).texts for n in range(length)]
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, float("nan")]) | TEXTS
+VALUES = st.recursive(
+    SCALARS | st.binary(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(st.sampled_from("ab1"), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES, VALUES)
+def test_objects_have_one_mark_as_long_as_they_say_the_same(one: Any, other: Any) -> None:
+    """A client may change a message in place, and nothing else tells: ``1`` is another value than ``True``."""
+    mark = _mark({"content": [one]})
+    assert mark is not None
+    assert mark == _mark(copy.deepcopy({"content": [one]}))
+    assert (mark == _mark({"content": [other]})) == (repr(one) == repr(other))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1: "x"}, {"a": {2.5: "x"}}, [0] * (MOST_MARKED_VALUES + 1), {1}],
+    ids=lambda value: repr(value)[:9],
+)
+def test_what_is_no_json_or_has_very_many_values_is_told_by_decoding(value: object) -> None:
+    assert _mark({"content": [value]}) is None
+
+
+def test_to_look_whether_a_history_is_as_it_was_copies_none_of_its_texts() -> None:
+    """Each pass looks at all messages, those with outputs of megabytes too."""
+    blocks = [{"type": "text", "text": "line of a log\n" * 100_000} for _ in range(5)]
+    history = history_of([{"role": "user", "content": blocks}])
+    tracemalloc.start()
+    try:
+        assert history.refresh() is False
+        assert tracemalloc.get_traced_memory()[1] < 50_000
+    finally:
+        tracemalloc.stop()
+    blocks[3]["text"] += "one more\n"
+    assert history.refresh() is True

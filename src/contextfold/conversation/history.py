@@ -8,10 +8,8 @@ of conversation is the caller's business (``compactor``).
 from __future__ import annotations
 
 import copy
-import marshal
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
-from hashlib import blake2b
+from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,7 +48,7 @@ with the history. Clients clear results and images long before so many have foll
 READ_TOGETHER = 100
 """Messages that are read together: most have a few lines, and to read some hundred takes little longer than few."""
 
-MOST_MARKED_VALUES, MOST_MARKED_CHARACTERS = 2_000, 50_000_000
+MOST_MARKED_VALUES = 2_000
 """Of a wire object that is known again without decoding it. Messages have some ten values, arguments some hundred."""
 
 COUNTED = 4096
@@ -383,36 +381,44 @@ class History:
 
 def _mark(wire: Any) -> object:
     """What equals the mark of a wire object as long as that says the same, many times quicker than to decode it: its
-    texts, or a digest of what else JSON has. None for others.
+    texts, which are mostly the same objects and need no comparing, the keys of objects, and what else JSON has, behind
+    numbers for its kind.
 
-    Version 2 writes no references, so the same values are the same bytes, whatever objects they are. For the same
-    reason a value that holds itself many times over would take all memory, and is told by decoding alone.
+    None for others. A value that holds itself many times over would take all memory: many are told by decoding alone.
     """
     if type(wire) is dict and {*map(type, wire.values())} == _TEXTS:
-        return tuple(wire.items())  # the same texts are mostly the same objects, and need no comparing
-    try:
-        return blake2b(marshal.dumps(wire, 2), digest_size=16).digest() if _is_bounded(wire) else None
-    except ValueError:
-        return None
-
-
-_TEXTS = {str}
-
-
-def _is_bounded(wire: Any) -> bool:
-    values = characters = 0
-    waiting = [wire]
+        return tuple(wire.items())
+    found: list[object] = []
+    waiting, left = [wire], MOST_MARKED_VALUES
     while waiting:
         value = waiting.pop()
         kind = type(value)
-        if kind is str or kind is bytes:
-            characters += len(value)
-        elif kind is dict or kind is list or kind is tuple:
-            values += len(value)
-            if values > MOST_MARKED_VALUES:
-                return False
-            waiting += value.values() if kind is dict else value
-    return characters <= MOST_MARKED_CHARACTERS
+        if kind is str:
+            found.append(value)
+        elif kind is dict and len(value) <= left and _TEXTS.issuperset(map(type, value)):
+            left -= len(value)
+            found.append(_shared(tuple(value)))
+            waiting += value.values()
+        elif (kind is list or kind is tuple) and len(value) <= left:
+            left -= len(value)
+            found += (_KINDS[kind], len(value))
+            waiting += value
+        elif kind in _PLAIN:
+            found += (_KINDS[kind], repr(value) if kind is float else value)
+        else:
+            return None
+    return tuple(found)
+
+
+_TEXTS = {str}
+_PLAIN = (int, float, bool, bytes, type(None))
+_KINDS: dict[type, int] = {kind: number for number, kind in enumerate((list, tuple, *_PLAIN))}
+
+
+@lru_cache(maxsize=1_024)
+def _shared(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Keys of objects, which most messages have in common."""
+    return keys
 
 
 def _same_metadata(one: Message, other: Message) -> bool:
