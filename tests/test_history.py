@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import tracemalloc
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfold import formats
+from contextfold import formats, json_values
+from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import MOST_MARKED_VALUES, History, _mark
+from contextfold.messages import Media, Message, Text, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter
 
 TEXTS = st.text(max_size=60) | st.sampled_from(["see /srv/a_1.py and id 7741", "never use port 9000", "naïve 表 x_2"])
@@ -89,3 +92,35 @@ def test_to_look_whether_a_history_is_as_it_was_copies_none_of_its_texts() -> No
         tracemalloc.stop()
     blocks[3]["text"] += "one more\n"
     assert history.refresh() is True
+
+
+def test_the_arguments_of_a_call_are_read_no_more_than_twice_for_all_hashes_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reading them takes most of the time that the fingerprints of a record take."""
+    calls = [{"id": "call_1", "type": "function", "function": {"name": "run", "arguments": '{"b": 1, "a": [2]}'}}]
+    wire = [
+        {"role": "assistant", "content": "I run it.", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "call_1", "content": "done"},
+    ]
+    history, read, texts = history_of(wire), json_values.read, list[Any]()
+    monkeypatch.setattr(json_values, "read", lambda text, **how: texts.append(text) or read(text, **how))
+    history.outline_of({0, 1}, ())
+    history.fingerprint_of({0, 1}, ())
+    assert texts == ['{"b": 1, "a": [2]}'] * 2
+
+
+PARTS = (
+    st.builds(Text, TEXTS | st.just("[Image removed to save context]"))
+    | st.builds(lambda text: ToolCall("call_1", "run", text), TEXTS | st.just(json.dumps({"b": 1, "a": 2})))
+    | st.builds(lambda data: Media("image", "image/png", data=data), st.sampled_from(["aGk=", "aG8="]))
+)
+RESULTS = st.lists(PARTS.filter(lambda part: not isinstance(part, ToolCall)), max_size=3).map(tuple)
+
+
+@given(st.lists(PARTS | st.builds(lambda content: ToolResult("call_1", content), RESULTS), max_size=4).map(tuple))
+def test_what_a_message_says_has_the_same_hashes_whichever_is_asked_for_first(parts: Any) -> None:
+    message = Message("assistant", parts)
+    first, second = Saying(message), Saying(message)
+    told = (first.all, first.beside, first.clearable, first.media)
+    assert (second.media, second.clearable, second.beside, second.all) == told[::-1]

@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -40,12 +38,19 @@ class Saying:
     for: where nothing was cleared, ``all`` is enough.
     """
 
+    __slots__ = ("_all", "_message", "_parted")
+
     def __init__(self, message: Message) -> None:
         self._message = message
+        self._all: bytes | None = None
+        self._parted: tuple[bytes, str, str, str] | None = None
 
-    @cached_property
+    @property
     def all(self) -> bytes:
-        return _digest(self._message, (field for part in self._message.parts for field in _words(part)))
+        """Of all that it says."""
+        if self._all is None:
+            self._all = _digest(self._message, (field for part in self._message.parts for field in _words(part)))
+        return self._all
 
     def short(self, *beside: object) -> str:
         """A short hash of all that it says, and of what is told ``beside`` it."""
@@ -72,27 +77,38 @@ class Saying:
         """A short hash of each image or file in it."""
         return self._apart[2]
 
-    @cached_property
+    @property
     def _apart(self) -> tuple[bytes, str, str, str]:
+        if self._parted is None:
+            self._parted = self._hashed()
+        return self._parted
+
+    def _hashed(self) -> tuple[bytes, str, str, str]:
+        """All hashes at once: to read the arguments of calls takes more time than to hash them."""
         message = self._message
-        bare, short, media, begins = list[Part](), list[str](), list[str](), list[str]()
+        said, bare, short, media, begins = list[str](), list[str](), list[str](), list[str](), list[str]()
         for part in message.parts:
-            inner = part.content if isinstance(part, ToolResult) else (part,)
-            media += [_short(message, _words(one)) + _begin(message, "") for one in inner if isinstance(one, Media)]
+            words = [(one, _words(one)) for one in (part.content if isinstance(part, ToolResult) else (part,))]
+            fields = [field for _, own in words for field in own]
+            media += [_short(message, own) + _begin(message, "") for one, own in words if isinstance(one, Media)]
             if isinstance(part, ToolResult):
-                left = replace(part, content=tuple(one for one in part.content if stays(one)))
-                fields = [field for one in left.content for field in _words(one)]
-                begins.append(_begin(message, left.text.strip()[:_START]))
-                short.append(_short(message, fields) + (CUT if _is_cut(part) else begins[-1]))
-                bare.append(replace(part, content=()))
+                said.append("result")
+                bare.append("result")
+                left = [(one, own) for one, own in words if stays(one)]
+                start = "\n".join(one.text for one, _ in left if isinstance(one, Text)).strip()[:_START]
+                begins.append(_begin(message, start))
+                short.append(_short(message, (field for _, own in left for field in own)))
             elif isinstance(part, ToolCall):
                 begins.append(_begin(message, _names(part)))
-                short.append(_short(message, _words(part)) + (CUT if _is_cut(part) else begins[-1]))
-                bare.append(replace(part, arguments=""))
+                short.append(_short(message, fields))
+                bare += ["call", part.name, ""]
             elif stays(part):
-                bare.append(part)
-        beside = _digest(message, (field for part in bare for field in _words(part)))
-        return beside, "".join(short), "".join(media), "".join(begins)
+                bare += fields
+            if isinstance(part, ToolCall | ToolResult):
+                short.append(CUT if is_cleared(part, begins_as_before=True) else begins[-1])
+            said += fields
+        self._all = self._all or _digest(message, said)
+        return _digest(message, bare), "".join(short), "".join(media), "".join(begins)
 
 
 def _short(message: Message, fields: Iterable[str]) -> str:
@@ -102,10 +118,6 @@ def _short(message: Message, fields: Iterable[str]) -> str:
 def _begin(message: Message, start: str) -> str:
     begin = _digest(message, [start], START_HASH // 2).hex()
     return begin if begin != CUT else "01"
-
-
-def _is_cut(part: ToolCall | ToolResult) -> bool:
-    return is_cleared(part, begins_as_before=True)
 
 
 def _names(call: ToolCall) -> str:
