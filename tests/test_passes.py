@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from contextfold import (
     SummaryFailed,
     count_tokens,
 )
+from contextfold.messages import Message
 from contextfold.policy import Budgets, Oversized, Pins, ToolOutputs
 from contextfold.testing import LimitedSummarizer, ScriptedSummarizer
 from effort import crossed, examples
@@ -529,3 +531,27 @@ def test_no_summary_is_asked_for_where_leaving_out_what_the_provider_compacted_i
     sent = json.dumps(out.messages)
     assert all(json.dumps(message["content"]) in sent for message in [native, *behind[:seen]])
     assert sent.count("<conversation_summary>") == summarized_before
+
+
+def test_a_pass_asks_each_message_for_its_calls_no_more_than_some_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it looks for in all that was ever said takes the longer the older a conversation is."""
+    wire = conversation(160)
+    compactor = Compactor(window=16_000)
+    out = compactor.compact(wire)
+    more = grown(wire, 40)
+    asked = Counter[str]()
+
+    def counted(name: str) -> property:
+        given = getattr(Message, name).fget
+
+        def get(message: Message) -> Any:
+            asked[name] += 1
+            return given(message)
+
+        return property(get)
+
+    for name in ("tool_calls", "is_bound"):
+        monkeypatch.setattr(Message, name, counted(name))
+    assert compactor.compact(more, out.compaction).changed
+    assert asked["tool_calls"] < 3 * len(more)
+    assert asked["is_bound"] < 1.2 * len(more)

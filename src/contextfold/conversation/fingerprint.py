@@ -160,12 +160,15 @@ def order(messages: Iterable[Message]) -> bytes:
     """Which results answer which calls, where they do not follow in the order of these; whatever the ids are."""
     calls: dict[str, int] = {}
     answered: list[int] = []
-    parts = (part for message in messages for part in message.parts if isinstance(part, ToolCall | ToolResult))
-    for number, part in enumerate(parts):
+    number = 0
+    for part in [part for message in messages for part in message.parts]:
         if isinstance(part, ToolCall):
             calls[part.id] = number
-        else:
+        elif isinstance(part, ToolResult):
             answered.append(calls.get(part.call_id, -1))
+        else:
+            continue
+        number += 1
     return b"" if answered == sorted(answered) else repr(answered).encode()
 
 
@@ -177,18 +180,19 @@ def linked(messages: Sequence[Message]) -> list[list[tuple[int, int]]]:
     waiting: list[tuple[int, int]] = []
     links = list[list[tuple[int, int]]]()
     for n, message in enumerate(messages):
-        answered = [calls.get(result.call_id, (n, -1)) for result in message.tool_results]
+        results = message.tool_results
         links.append([])
-        for asked in answered:
+        for result in results:
+            asked = calls.get(result.call_id, (n, -1))
             if waiting[:1] == [asked]:
                 waiting.pop(0)
             elif calls:
                 links[-1].append((n - asked[0], asked[1]))
-        if message.tool_calls or not answered:  # what was not answered yet never is
+        if made := {call.id: (n, place) for place, call in enumerate(message.tool_calls)}:
+            calls.update(made)
+            waiting = list(made.values())
+        elif not results:  # what was not answered yet never is
             waiting = []
-        made = {call.id: (n, place) for place, call in enumerate(message.tool_calls)}
-        calls.update(made)
-        waiting += made.values()
     return links
 
 

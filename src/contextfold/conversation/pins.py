@@ -126,14 +126,13 @@ def about_to_run(messages: Sequence[Message], pending: Iterable[int]) -> set[int
     return {n for n in pending if newest is None or n > newest}
 
 
-def is_native(message: Message) -> bool:
-    """Whether this is a provider's own compaction: the provider reads nothing that stands before it."""
-    return any(isinstance(part, Opaque) and part.label == "compaction" for part in message.parts)
-
-
 def newest_native(messages: Sequence[Message], gone: Container[int] = ()) -> int:
-    """Index of the newest of these; -1 without any. ``gone``: messages that are not in the view."""
-    return next((n for n in range(len(messages) - 1, -1, -1) if is_native(messages[n]) and n not in gone), -1)
+    """Index of the newest message with a provider's own compaction, before which the provider reads nothing; -1 without
+    any. ``gone``: messages that are not in the view.
+    """
+    parts = ((n, part) for n in range(len(messages) - 1, -1, -1) for part in messages[n].parts)
+    native = (n for n, part in parts if isinstance(part, Opaque) and part.label == "compaction")
+    return next((n for n in native if n not in gone), -1)
 
 
 def _pinned(indices: Sequence[int], messages: Sequence[Message], pins: Pins) -> bool:

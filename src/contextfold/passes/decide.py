@@ -19,7 +19,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
-from contextfold.messages import ToolResult
+from contextfold.messages import ToolCall, ToolResult
 from contextfold.passes import joined
 from contextfold.passes.fates import PASSED, fates
 from contextfold.passes.fates import evicted_fate as evicted_fate  # and what becomes of a message that leaves
@@ -351,7 +351,7 @@ class _Pass:
         alone = self.question.policy.model_copy(
             update={"reasoning": off, "media": off, "tool_arguments": ToolArguments(enabled=False)}
         )
-        names = {call.id: call.name for message in self.question.messages for call in message.tool_calls}
+        names = self._tool_names()
         return shorten_all(self.question.messages, old, policy=alone, counter=self.question.counter, names=names)
 
     def _share_for_evidence(self) -> float:
@@ -428,7 +428,7 @@ class _Pass:
     ) -> tuple[list[Group], Shortening, int]:
         """Groups next older than the tail that stay shortened, how, and their size, within a budget of tokens."""
         messages, counter = self.question.messages, self.question.counter
-        names = {call.id: call.name for message in messages for call in message.tool_calls}
+        names = self._tool_names()
         edited = {edit.index for edit in self._earlier_edits()}
         middle: list[Group] = []
         found: list[Shortening] = []
@@ -547,6 +547,10 @@ class _Pass:
 
     def _present(self) -> list[int]:
         return [n for n in range(len(self.question.messages)) if n not in self.before]
+
+    def _tool_names(self) -> dict[str, str]:
+        parts = (part for message in self.question.messages for part in message.parts)
+        return {part.id: part.name for part in parts if isinstance(part, ToolCall)}
 
     def _earlier_edits(self) -> tuple[Edit, ...]:
         return self.question.record.edits if self.question.record else ()

@@ -117,7 +117,8 @@ class Question:
     def thinking_from(self) -> int:
         """Where thinking begins that holds under the view of a new record: with what comes after this history."""
         is_free = self.thinking_is_asked_for or not self.policy.bound_thinking
-        if is_free or not any(message.is_bound for message in self.messages):
+        parts = (part for message in self.messages for part in message.parts)
+        if is_free or not any(isinstance(part, Reasoning) and part.is_bound for part in parts):
             return self.record.thinking_from if self.record else 0
         return len(self.messages)
 
