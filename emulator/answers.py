@@ -25,11 +25,15 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Text, tool calls, or both. Without ``finish`` it ends as such an answer usually does."""
+    """Text, tool calls, or both. Without ``finish`` it ends as such an answer usually does.
+
+    ``reasons``: an item of reasoning stands before it, where the API is OpenAI Responses.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish | None = None
+    reasons: bool = False
 
     @property
     def reason(self) -> Finish:

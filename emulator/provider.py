@@ -74,6 +74,8 @@ class Provider:
     records: list[Request] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     """What the test's own functions raised; it is raised again when the server is closed."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """Parts of answers that a later request may name by their ids alone, where the API has that."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: Lock = field(default_factory=Lock)
     _answers: Iterator[Scripted] | None = None
@@ -112,7 +114,7 @@ class Provider:
 
     def _outcome(self, wire: Wire, arrival: Arrival) -> Outcome:
         body = _parsed(arrival.raw)
-        body = body and {**body, **arrival.in_address}
+        body = body and wire.with_kept({**body, **arrival.in_address}, self.kept)
         try:
             prompt = self._prompt(wire, body or {})
             request = _request(wire, arrival, body or {}, prompt)
@@ -174,6 +176,8 @@ class Provider:
         cached, written = self.cache.use(request.model, read, by_marks=wire.caches_by_marks)
         usage = Usage(read.tokens, self._size(answer), cached, written)
         reply = Reply(request, answer, usage)
+        with self._lock:
+            self.kept |= wire.kept(reply)
         record = replace(request, status=200, answer=answer, usage=usage)
         if request.stream:
             return Outcome(record, 200, None, tuple(wire.events(reply)))

@@ -71,6 +71,14 @@ class Wire(ABC):
         """What the provider would refuse because it was made under another prefix. None if nothing."""
         return None
 
+    def with_kept(self, body: Body, kept: Mapping[str, Any]) -> Body:
+        """The request with what it only names by its id, as far as that was kept."""
+        return body
+
+    def kept(self, reply: Reply) -> Mapping[str, Any]:
+        """By id, what of an answer a later request may name by that alone."""
+        return {}
+
     @abstractmethod
     def body(self, reply: Reply) -> dict[str, Any]:
         """The answer as one JSON object."""

@@ -1,13 +1,14 @@
 """OpenAI Responses: ``POST /v1/responses`` and ``/v1/responses/input_tokens``.
 
 What belongs here: reading the request and writing the answer. What does not: what is refused (``responses_rules``).
-Nothing is stored: a request that builds on an earlier one by its id is refused as the API refuses an unknown id.
+Items of answers are kept unless the request says ``store: false``. Responses are not: a request that builds on an
+earlier one by its id is refused as the API refuses an unknown id.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from emulator.problems import Problem
@@ -47,6 +48,16 @@ class OpenAIResponses(Wire):
 
     def problem(self, body: Body) -> Problem | None:
         return responses_problem(body)
+
+    def with_kept(self, body: Body, kept: Mapping[str, Any]) -> Body:
+        given = body.get("input")
+        if not isinstance(given, list):
+            return body
+        named = [kept.get(str(item.get("id"))) if isinstance(item, dict) and _is_name(item) else None for item in given]
+        return {**body, "input": [item if found is None else found for item, found in zip(given, named, strict=True)]}
+
+    def kept(self, reply: Reply) -> Mapping[str, Any]:
+        return {item["id"]: item for item in _items(reply)} if _is_stored(reply.request) else {}
 
     def body(self, reply: Reply) -> dict[str, Any]:
         return _finished(reply)
@@ -101,7 +112,7 @@ def _response(request: Request, status: str) -> dict[str, Any]:
         "parallel_tool_calls": True,
         "previous_response_id": None,
         "reasoning": {"effort": None, "summary": None},
-        "store": False,
+        "store": _is_stored(request),
         "temperature": body.get("temperature", 1.0),
         "text": {"format": {"type": "text"}},
         "tool_choice": body.get("tool_choice", "auto"),
@@ -111,6 +122,14 @@ def _response(request: Request, status: str) -> dict[str, Any]:
         "usage": None,
         "user": None,
     }
+
+
+def _is_stored(request: Request) -> bool:
+    return request.body.get("store") is not False
+
+
+def _is_name(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "item_reference"
 
 
 def _finished(reply: Reply) -> dict[str, Any]:
@@ -131,6 +150,7 @@ def _finished(reply: Reply) -> dict[str, Any]:
 
 def _items(reply: Reply) -> list[dict[str, Any]]:
     answer = reply.answer
+    before = [{"type": "reasoning", "id": f"rs_{reply.number:06d}", "summary": []}] if answer.reasons else []
     calls = [
         {
             "type": "function_call",
@@ -143,7 +163,7 @@ def _items(reply: Reply) -> list[dict[str, Any]]:
         for place, call in enumerate(answer.tool_calls)
     ]
     if calls and not answer.text:
-        return calls
+        return [*before, *calls]
     message = {
         "type": "message",
         "id": f"msg_{reply.number:06d}",
@@ -151,7 +171,7 @@ def _items(reply: Reply) -> list[dict[str, Any]]:
         "role": "assistant",
         "content": [_text_part(answer.text, refused=answer.reason == "refusal")],
     }
-    return [message, *calls]
+    return [*before, message, *calls]
 
 
 def _text_part(text: str, *, refused: bool) -> dict[str, Any]:
@@ -161,11 +181,12 @@ def _text_part(text: str, *, refused: bool) -> dict[str, Any]:
 
 
 def _item_events(place: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    emptied: dict[str, Any] = {"content": []} if item["type"] == "message" else {"arguments": ""}
-    opening = {**item, "status": "in_progress", **emptied}
+    emptied: dict[str, Any] = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(item["type"], {})
+    opening = {**item, "status": "in_progress", **emptied} if emptied else item
     yield {"type": "response.output_item.added", "output_index": place, "item": opening}
     where = {"item_id": item["id"], "output_index": place}
-    yield from _message_events(item, where) if item["type"] == "message" else _call_events(item, where)
+    if emptied:
+        yield from _message_events(item, where) if item["type"] == "message" else _call_events(item, where)
     yield {"type": "response.output_item.done", "output_index": place, "item": item}
 
 

@@ -66,6 +66,9 @@ def _item_problem(item: Any, place: int) -> Problem | None:
             code="invalid_type",
             param=f"input[{place}]",
         )
+    if item.get("type") == "item_reference":
+        text = "Items are not persisted when `store` is set to false."
+        return Problem(f"Item with id '{item.get('id')}' not found. {text}", 404, param="input")
     if item.get("type", "message") != "message":
         return _output_problem(item, place)
     if item.get("role") not in ROLES:

@@ -17,7 +17,7 @@ from contextfold.gateway.body import Unreadable, marks_in
 from contextfold.gateway.call import State
 from contextfold.gateway.conversations import Conversations, KnownParts
 from contextfold.gateway.fitting import Bounds
-from contextfold.gateway.tap import UsageTap
+from contextfold.gateway.tap import AnswerTap
 from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
 from contextfold.policy import Policy
@@ -238,7 +238,7 @@ def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int |
         b'data: {"choices":[{"delta":{"content":"\\ud83d"}}],"usage":{"prompt_tokens":8}}\n\n'
         b'data: {"x":' + b"[" * 100_000 + b"]" * 100_000 + b',"usage":{"prompt_tokens":1}}\n\ndata: the end'
     )
-    tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
+    tap = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
     out = b"".join(tap.feed(events[at : at + size]) for at in range(0, len(events), size)) + tap.rest()
     assert tap.input_tokens == 8
     assert out == (events if told is None else events.replace(b'"prompt_tokens":7', b'"prompt_tokens":9000'))
@@ -249,7 +249,7 @@ def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int |
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_lines_of_events_end_in_any_of_the_three_ways(told: int | None, size: int, end: bytes) -> None:
     events = b'event: a\ndata: {"usage":{"prompt_tokens":7}}\n\n: x\n\ndata: [DONE]\n\n'.replace(b"\n", end)
-    tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
+    tap = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
     out = b"".join(tap.feed(events[at : at + size]) for at in range(0, len(events), size)) + tap.rest()
     assert tap.input_tokens == 7
     assert out == (events if told is None else events.replace(b":7", b":9000"))
@@ -257,15 +257,15 @@ def test_lines_of_events_end_in_any_of_the_three_ways(told: int | None, size: in
 
 def test_an_answer_that_could_not_be_written_as_it_was_read_stays_as_it_came() -> None:
     body = b'{"usage":{"prompt_tokens":5,"total_tokens":5},"score":1e400}'  # an infinity, in Python
-    plain = UsageTap(UpstreamAnswer(200, [(b"content-type", b"application/json")], None), 9_000)
+    plain = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"application/json")], None), 9_000)
     assert plain.rewritten(body) == body
-    stream = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
+    stream = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
     assert stream.feed(b"data: " + body + b"\n\n") == b"data: " + body + b"\n\n"
 
 
 def test_an_event_without_an_end_costs_no_more_than_its_bytes() -> None:
     def seconds(pieces: int) -> float:
-        tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
+        tap = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
         began = time.process_time()
         for _ in range(pieces):
             tap.feed(b"x" * 100)

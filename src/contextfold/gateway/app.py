@@ -30,10 +30,10 @@ from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.protocol import ABORT, OF_1_0
 from contextfold.gateway.settings import MESSAGES_PATH, GatewaySettings, Upstream
-from contextfold.gateway.tap import MOST_USAGE, UsageTap
+from contextfold.gateway.tap import MOST_USAGE, AnswerTap
 from contextfold.gateway.tracing import Tracing, number
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
+from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
 
@@ -271,7 +271,7 @@ class Gateway:
         await client.end()
 
     async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: Caller) -> None:
-        if call.result is None:  # nothing was counted that it could correct
+        if call.result is None and call.wire is not RESPONSES:  # nothing was counted that it could correct
             await self._hand_on(answer, client, _headers_of(answer, call))
             return
         told, body = self._history_tokens(call), None
@@ -279,7 +279,7 @@ class Gateway:
             # Rewritten whole, so that its length is known before the headers go out; none that is too large for that.
             body = await answer.whole(MOST_USAGE)
             told = told if body is not None else None
-        tap = UsageTap(answer, told)
+        tap = AnswerTap(answer, told)
         headers = _headers_of(answer, call)
         if told is not None:
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
@@ -292,12 +292,19 @@ class Gateway:
             await client.start(answer.status, headers)
             async for chunk in answer.chunks():
                 out = tap.feed(chunk)
+                await self._keep(call, tap)  # before its client can name them
                 if out:
                     await client.piece(out)
             if rest := tap.rest():
                 await client.piece(rest)
+        await self._keep(call, tap)
         await client.end()
         self._learn(call, tap.input_tokens)
+
+    async def _keep(self, call: GatewayCall, tap: AnswerTap) -> None:
+        if tap.items and call.wire is not None and self._exchanges is not None:
+            items, tap.items = tap.items, []
+            await self._exchanges.keep(call, call.wire, items)
 
     def _history_tokens(self, call: GatewayCall) -> int | None:
         """The input tokens to tell in place of the provider's; None to leave them alone."""

@@ -32,6 +32,7 @@ from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of,
 from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
+from contextfold.gateway.kept import KeptItems
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.passing import Overtaken, Passing, none_under_way
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
@@ -79,6 +80,7 @@ class Exchanges:
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
         self.shared = SharedStore(settings, self._spawn, lambda *learned: self.compactor.windows.adopt(*learned))
         self.conversations = Conversations()
+        self._kept = KeptItems()
         policy = _policy(settings)
         self.compactor = Compactor(
             window=settings.window,
@@ -108,6 +110,10 @@ class Exchanges:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.client.close()
         await self.shared.close()
+
+    async def keep(self, call: GatewayCall, wire: GatewayWire, items: list[dict[str, Any]]) -> None:
+        """Remember items of an answer to this caller, who may name them by their ids alone from now on."""
+        self._kept.remember(await self.shared.scope(call, wire), items)
 
     async def answer(self, call: GatewayCall) -> UpstreamAnswer:
         """The upstream's answer. Raises ``UpstreamFailed`` where there is none, ``StrictRefusal`` if so configured."""
@@ -208,7 +214,8 @@ class Exchanges:
     ) -> UpstreamAnswer:
         scope = await self.shared.scope(call, wire)
         found = found or self.conversations.find(scope, raw, wire.key)
-        body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found, wire.said)
+        plain = partial(self._plain, scope, wire)
+        body, known = self.conversations.read(scope, raw, wire.key, plain, found, wire.said)
         call.label = label_of(call, body.fields)
         name = body.fields.get("model")  # first in the bytes may stand an input of a tool
         call.model = call.named(plain_name(name if isinstance(name, str) else ""))
@@ -237,6 +244,9 @@ class Exchanges:
         if self.settings.shadow:
             return await self._shadowed(conversation)
         return await self._exchanged(conversation, sent)
+
+    def _plain(self, scope: bytes, wire: GatewayWire, entry: Any) -> tuple[Any, bool]:
+        return wire.plain(self._kept.named(scope, entry))
 
     async def _exchanged(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
         while True:

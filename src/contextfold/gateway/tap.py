@@ -1,4 +1,5 @@
-"""Reading along in an answer for the usage it tells, and telling another one where that is wanted.
+"""Reading along in an answer for the usage it tells and the items that its provider keeps, and telling another usage
+where that is wanted.
 
 What belongs here: server-sent events and usage objects. What does not: where in an answer a wire has them (``wires``).
 """
@@ -11,17 +12,19 @@ from itertools import pairwise
 from typing import Any
 
 from contextfold.gateway.upstream import Decoder, UpstreamAnswer
-from contextfold.gateway.wires import input_tokens, usage_holders, with_input
+from contextfold.gateway.wires import input_tokens, items_kept, usage_holders, with_input
 
 MOST_USAGE = 8 * 1024 * 1024
 """Bytes of a plain answer that are read along for its usage."""
 
 
-class UsageTap:
-    """Reads along for the usage in an answer, and tells another one where it should."""
+class AnswerTap:
+    """Reads along for the usage and the kept items in an answer, and tells another usage where it should."""
 
     def __init__(self, answer: UpstreamAnswer, told: int | None) -> None:
         self.input_tokens: int | None = None
+        self.items: list[dict[str, Any]] = []
+        """What the provider keeps of the answer."""
         self._told = told
         self._is_stream = answer.is_stream
         self._decoder = Decoder(answer.header(b"content-encoding"))
@@ -95,6 +98,7 @@ class UsageTap:
         return b"".join(parts)
 
     def _look(self, said: Any) -> None:
+        self.items += items_kept(said)
         for usage in usage_holders(said):
             found = input_tokens(usage)
             if found:

@@ -202,6 +202,16 @@ def check_refusal(event: Mapping[str, Any]) -> None:
     StreamProgress().see(event)
 
 
+def items_kept(event: Any) -> list[dict[str, Any]]:
+    """The items of a whole answer that its provider keeps, so that later requests may name them by their ids alone."""
+    response = event.get("response", event) if isinstance(event, dict) else None
+    if not isinstance(response, dict) or response.get("object") != "response" or response.get("store") is False:
+        return []
+    output = response.get("output")
+    items = output if isinstance(output, list) else ()
+    return [item for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
+
+
 def usage_holders(event: Any) -> list[dict[str, Any]]:
     """The usage objects in a response or an event of a stream, wherever this wire has them."""
     if not isinstance(event, dict):
