@@ -427,6 +427,8 @@ def test_an_error_that_was_overcome_is_no_longer_told(again: str, ids: tuple[int
     assert "--- FAIL: TestSplit (0.05s)" in told[words("en").errors]
 
 
+OF_QWEN = "Command: make\nDirectory: (root)\nOutput: red\nError: {}\nExit Code: {}\nSignal: 0"
+"""As Gemini CLI and Qwen Code write what a command did."""
 THEME = '{\n"error": "red",\n"warning": "yellow"\n}\n' + "// permission denied: told to the user\n" * 9
 
 
@@ -439,6 +441,9 @@ THEME = '{\n"error": "red",\n"warning": "yellow"\n}\n' + "// permission denied: 
         ("bash", {"command": "cd /repo && sed -n '1,80p' src/dark.json"}, THEME, False),
         ("lookup", {"id": "7"}, '{"error": null, "user": "a"}', False),
         ("lookup", {"id": "7"}, '{\n  "errors": [],\n  "user": "a"\n}', False),
+        ("run_shell_command", {"command": "make"}, OF_QWEN.format("(none)", 0), False),
+        ("run_shell_command", {"command": "make"}, OF_QWEN.format("spawn make ENOENT", 1), True),
+        ("bash", {"command": "python a.py"}, "Traceback (most recent call last):\n\nKeyError: None", True),
         ("Read", {"file_path": "src/dark.json"}, "error: no such file", True),
         ("bash", {"command": "cat src/dark.json"}, "cat: src/dark.json: No such file or directory", True),
         ("bash", {"command": "cat app.log"}, THEME, True),
@@ -454,6 +459,18 @@ def test_what_stands_in_a_file_that_was_read_is_no_error(
     told = sections(summarize(messages, budget=500, count=count))
     assert (words("en").errors in told) == is_error
     assert any("red" in line or "denied" in line for line in told[words("en").done]) <= is_error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "outcome"),
+    [("(none)", 0, "6 lines"), ("(none)", 2, "Exit Code: 2"), ("spawn ENOENT", 1, "Error: spawn ENOENT")],
+)
+def test_a_command_is_told_with_its_error_else_with_its_exit_code(error: str, code: int, outcome: str) -> None:
+    """Each command of Qwen Code's that went well was told as `Error: (none)`."""
+    output = OF_QWEN.format(error, code)
+    messages = [said("user", "Make it."), *step(1, "run_shell_command", {"command": "make"}, output)]
+    done = sections(summarize(messages, budget=500, count=count))[words("en").done]
+    assert done == [f"run_shell_command: make → {outcome}"]
 
 
 def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -> None:

@@ -358,6 +358,9 @@ _LEAD = (
 )
 """How runtimes and test runners lead up to the class of an error."""
 
+_NOTHING = r"(?:null|[Nn]one|\([Nn]one\)|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$)"
+"""Behind the label of an error: there was none. The last line of a traceback says ``KeyError: None``, and means it."""
+
 ERROR = re.compile(
     # a test in a report
     r"^\s{0,40}(?:[✕✖✗✘❌] ?\w|● [^\n]{1,200} › |not ok\b)|\bFAILED(?:\s{1,9}\[ {0,2}\d{1,3}%\])?\s{0,9}$"
@@ -365,8 +368,9 @@ ERROR = re.compile(
     r"|^thread '[^'\n]{1,80}'(?: \(\d{1,20}\))? panicked at |^PHP (?:Fatal|Parse) error:"
     r"|^(?:Segmentation fault\b|CONFLICT \(|Automatic merge failed)"
     r"|^\S{1,300}\.rb:\d{1,7}:in [`'][^'\n]{1,80}': "
-    r"|^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
-    r"|fehler|ERR!)\b[^\n:]{0,20}:(?!\s*(?:null|[Nn]one|[Ff]alse|0|\[\]|\{\}|\"\"|'')\s*(?:[,}\]]|$))"
+    rf"|^\W{{0,4}}(?!Error:\s*{_NOTHING})"
+    r"(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
+    rf"|fehler|ERR!)\b[^\n:]{{0,20}}:(?!\s*{_NOTHING})"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
     r"|错误[:：]|エラー[:：]|失败[:：]"
     # behind the time, and the host, logger or thread, in a log
@@ -377,7 +381,7 @@ ERROR = re.compile(
     r"|\b(?:expired|timed out|refused|denied|exceeded|unreachable|aborted|abgelaufen|verweigert|überschritten)\b"
     r"|过期|超时|被拒绝|超出限制|期限切れ|タイムアウト|拒否され"
     r"|: (?:command not found|[Nn]o such file|[Pp]ermission denied|[Nn]ot found$)|[Nn]o such file or directory"
-    r"|(?:exit(?:ed)? (?:with )?(?:code|status)|returncode)\W{0,3}[1-9]\d*|\b[1-9]\d* (?:failed|errors?)\b"
+    r"|(?:[Ee]xit(?:ed)? (?:with )?(?:[Cc]ode|[Ss]tatus)|returncode)\W{0,3}[1-9]\d*|\b[1-9]\d* (?:failed|errors?)\b"
 )
 """One line of a tool's output that says that something went wrong. Case matters: ``error`` in running text does not."""
 
@@ -409,7 +413,7 @@ ERROR_WORDS = (
         "not found",
         "not ok",
     ),
-    *("abgelaufen", "verweigert", "überschritten", "o such file", "exit", "returncode", "failed"),
+    *("abgelaufen", "verweigert", "überschritten", "o such file", "xit", "returncode", "failed"),
     *("Throwable", "E   ", ".rb:", "Segmentation fault", "CONFLICT"),
     *("错误", "エラー", "失败", "过期", "超时", "被拒绝", "超出限制", "期限切れ", "タイムアウト", "拒否され"),
     *"✕✖✗✘❌●",
