@@ -242,6 +242,22 @@ for messages in turns("openai-chat", 30):
     )
 
 
+def test_a_run_says_how_many_requests_were_left_to_the_provider_and_by_what(tmp_path: Path) -> None:
+    """Nothing was compacted, and nothing said why."""
+    agent = """
+import os
+from tests.gateway.requests_made import *
+for fields in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"conversation": "conv_1"}):
+    body = body_of("openai-responses", [{"role": "user", "content": "word " * 9_000}], **fields)
+    post(os.environ["ANTHROPIC_BASE_URL"], PATHS["openai-responses"], compact(body))
+"""
+    with ProviderServer(default_window=WINDOW) as provider:
+        address = f"openai={provider.openai_url}"
+        done = run(tmp_path, "run", "--window", str(WINDOW), "--upstream", address, *python(agent))
+    left = "3 requests left to the provider (conversation, previous_response_id)"
+    assert f"3 requests, 0 compactions, 0 tokens saved, {left}; records in" in done.stderr
+
+
 def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
     environ = {"OPENAI_BASE_URL": "http://localhost:4000/v1"}
     assert settings_from(environ, {}) == {"openai": "http://localhost:4000/v1"}

@@ -197,6 +197,8 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
     ]
     if money:
         parts.append(f"at least ${money:,.4f} saved")
+    if native := metrics.by_label("native_total", "field"):
+        parts.append(f"{int(sum(native.values())):,} requests left to the provider ({', '.join(native)})")
     by_kind = metrics.by_label("failures_total", "kind")
     if failures := int(totals["failures"]):
         kinds = ", ".join(f"{int(count):,} {kind}" for kind, count in by_kind.items())
