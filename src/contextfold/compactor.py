@@ -228,16 +228,18 @@ class Compactor:
         on_result: Callable[[CompactionResult], object] | None = None,
         ask: Ask | None = None,
         once: Once | None = None,
+        whose: bytes = b"",
         **options: Unpack[CompactOptions],
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async.
 
         ``once``: where several processes share a conversation, ``await once(base, make)`` returns the summary that
         ``make`` prepares in the background, or the one that another has prepared behind the record ``base``; without
-        ``make``, the latter, or True where another is at it.
+        ``make``, the latter, or True where another is at it. ``whose``: where one compactor serves several people,
+        stands for this one; what was prepared for the others is not for it, even if they said the same.
         """
         asks = ask or _asking(send, max_tokens)
-        request = replace(Request.of(messages, previous, **options), ask=asks, once=once)
+        request = replace(Request.of(messages, previous, **options), ask=asks, once=once, whose=whose)
         check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()

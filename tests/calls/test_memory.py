@@ -56,8 +56,8 @@ def test_a_conversation_is_not_taken_out_while_another_one_is_compared_with_it(m
     from contextfold import formats
 
     memory, wire, source = Memory(None), chat(4), formats.get("openai-chat")
-    other = known(chat(6)).history
-    other.fingerprint(6)
+    other = known(chat(6))
+    other.history.fingerprint(6)
     memory.put_back(memory.take(wire, source))
     taking = threading.Thread(target=memory.take, args=(wire, source))
     is_out = list[bool]()

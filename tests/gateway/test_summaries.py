@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,46 @@ def test_agents_whose_instructions_name_two_people_share_no_summary(tmp_path: Pa
         assert "as Anna told it" in json.dumps(served.body)
     assert any("as Anna told it" in text for text in sent)
     assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
+
+
+@pytest.mark.parametrize("named", ["by the key", "by the user"])
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+def test_what_is_prepared_for_one_is_given_to_no_other_who_said_the_same(tmp_path: Path, wire: str, named: str) -> None:
+    """Anna's summary was paid for with her key, and may tell what only her instructions say. Bert comes as soon as it
+    is there, and before it is in force."""
+
+    def answer(request: Any) -> Answer:
+        who = "Anna" if "I am Anna" in json.dumps(request.body) else "Bert"
+        return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
+
+    def ask(name: str, messages: list[Any]) -> Response:
+        told = f"I am {name}."
+        said = [message for message in messages if message.get("role") != "system"]
+        system = {"system": told} if wire == "anthropic" else {"instructions": told}
+        if wire == "openai-chat":
+            system, said = {}, [{"role": "system", "content": told}, *said]
+        place = {"metadata": {"user_id": name}} if wire == "anthropic" else {"user": name}
+        key = name if named == "by the key" else "shared"
+        raw = compact(body_of(wire, said, **system, **(place if named == "by the user" else {})))
+        return post(gateway.url, PATHS[wire], raw, {"authorization": f"Bearer {key}", "x-api-key": key})
+
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=4 * WINDOW, answers=answer))
+        gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
+        history = turns(wire, 60)
+        for messages in history:
+            assert ask("Anna", messages).status == 200
+            time.sleep(0.02)
+            if any(map(is_own, provider.requests)):
+                break
+        assert until(lambda: all(request.usage is not None for request in provider.requests))
+        assert "as Anna told it" not in str([request.text for request in provider.requests])
+        for messages in islice(history, 8):
+            assert ask("Bert", messages).status == 200
+            time.sleep(0.02)
+        sent = [request.text for request in provider.requests]
+    assert any("as Bert told it" in text for text in sent)
+    assert not any("as Anna told it" in text for text in sent)
 
 
 @pytest.mark.parametrize("differs", ["all rows", "the task and the first rows"])

@@ -54,8 +54,10 @@ class FailedAt:
 class KnownConversation:
     """What is remembered of one conversation. Used by one call at a time: a call takes it out and puts it back."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, whose: bytes = b"") -> None:
         self.history = history
+        self.whose = whose
+        """For whom it is: others may have said the same."""
         self.record: Compaction | None = None
         self.view = View([], 0)
         self.seen = Seen(history.format)
@@ -239,9 +241,11 @@ class Memory:
             and (record is known.record or (record is not None and record == known.record))
         )
 
-    def take(self, wire: Sequence[Any], source: Format, previous: Compaction | None = None) -> KnownConversation:
+    def take(
+        self, wire: Sequence[Any], source: Format, previous: Compaction | None = None, whose: bytes = b""
+    ) -> KnownConversation:
         """The conversation that these messages continue, with the new ones appended; or a new one. ``previous``: the
-        record that came with them.
+        record that came with them. ``whose``: stands for whom they came from.
 
         Raises ``FormatError`` for what is not a message of this format.
         """
@@ -249,7 +253,7 @@ class Memory:
             # Taken out, not only read: of two calls at the same time one gets the known state, and the other reads all
             # of it again.
             conversation = self._known.pop(self._key_of(wire), None)
-        if conversation is not None and conversation.continues(wire, source):
+        if conversation is not None and conversation.whose == whose and conversation.continues(wire, source):
             known = len(conversation.history.wire)
             # Of the known messages the newest alone is looked at for changes in place, where a client that streams
             # would make them; all of them are before a pass, which is rare enough for that.
@@ -260,14 +264,14 @@ class Memory:
             conversation.append(wire[known:])
             return conversation
         history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        read = KnownConversation(history)
+        read = KnownConversation(history, whose)
         read.append(wire)
         if conversation is not None:
             # It may be the same with something else in it, as behind it a reminder that was another one last time.
             with self._lock:
                 self._known.setdefault(_key(conversation.history.given), conversation)
         conversation = read
-        if (waiting := self._waiting(history, previous)) is not None:
+        if (waiting := self._waiting(read, previous)) is not None:
             conversation = waiting
             conversation.begin_again(read)
         conversation.known_before = 0
@@ -285,13 +289,14 @@ class Memory:
         alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
         return next(alike, key)
 
-    def _waiting(self, history: History, previous: Compaction | None) -> KnownConversation | None:
-        """The conversation that this is in other objects, taken out, if a summary of it is being prepared, was paid
+    def _waiting(self, read: KnownConversation, previous: Compaction | None) -> KnownConversation | None:
+        """The conversation that ``read`` is in other objects, taken out, if a summary of it is being prepared, was paid
         for, or failed: asked for again, it would be paid for again.
         """
+        history = read.history
         with self._lock:  # what is not taken out is no one's, so it may be looked at meanwhile
             for key, known in reversed(self._known.items()):
-                if not (known.attempt or known.background):
+                if known.whose != read.whose or not (known.attempt or known.background):
                     continue
                 if known.says_the_same(history, previous):
                     return self._known.pop(key)
@@ -302,14 +307,15 @@ class Memory:
                     return self._known.pop(key)
         return None
 
-    def is_beside(self, history: History) -> bool:
-        """Whether a history has the newest answer of a known conversation and is none that goes on: a client that drops
+    def is_beside(self, conversation: KnownConversation) -> bool:
+        """Whether it has the newest answer of a known conversation and is none that goes on: a client that drops
         or moves messages of its own at each turn makes each one another conversation. What was prepared for it would
         never be used.
         """
+        history = conversation.history
         newest = {history.digest_at(n) for n in answers(history)[-LATEST:]}
         with self._lock:  # as in ``_waiting``
-            known = self._known.values()
+            known = [one for one in self._known.values() if one.whose == conversation.whose]
             near = [one for one in known if any(one.history.digest_at(n) in newest for n in answers(one.history)[-1:])]
             return bool(near) and not any(one.says_the_same(history, None) for one in near)
 

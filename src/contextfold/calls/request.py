@@ -81,6 +81,8 @@ class Request:
     """Asks the model that the view goes to for a summary; None where nothing is sent."""
     once: Once | None = None
     """Prepares a summary where no one else does."""
+    whose: bytes = b""
+    """For whom it is: what was prepared for another one is not for this one, whatever the messages say."""
     answer_limit: int | None = None
     """The answer limit that the view is sent with, where one is known."""
     sending: bool = False

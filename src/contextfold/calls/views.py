@@ -115,16 +115,17 @@ class Views:
         finally:
             self._memory.put_back(conversation)
 
-    def is_beside(self, history: History) -> bool:
+    def is_beside(self, conversation: KnownConversation) -> bool:
         """As ``Memory.is_beside``."""
-        return self._memory.is_beside(history)
+        return self._memory.is_beside(conversation)
 
     def is_strict(self, request: Request) -> bool:
         """Whether this endpoint refused two neighbors of one role before."""
         return (request.endpoint, request.model) in self._strict
 
     def _open(self, request: Request, observer: Observer) -> KnownConversation:
-        conversation = self._memory.take(request.messages, self._format(request, observer), request.previous)
+        source = self._format(request, observer)
+        conversation = self._memory.take(request.messages, source, request.previous, request.whose)
         follow(conversation, request.previous, observer, role=self.policy.summary_role)
         return conversation
 
@@ -396,7 +397,7 @@ class _Call:
         if self.request.previous is not None:
             return True
         is_new = not conversation.known_before and conversation.attempt is None and conversation.background is None
-        return not (conversation.drops_oldest or (is_new and self.views.is_beside(conversation.history)))
+        return not (conversation.drops_oldest or (is_new and self.views.is_beside(conversation)))
 
     def _is_preparing(self) -> bool:
         return self.conversation.background is not None and self.conversation.background.is_busy

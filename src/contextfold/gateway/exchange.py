@@ -27,7 +27,7 @@ from contextfold.calls.request import CompactionResult, Once
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
-from contextfold.gateway.body import Body, Unreadable
+from contextfold.gateway.body import Body, Unreadable, canonical, person_of
 from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
 from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
@@ -290,6 +290,7 @@ class Exchanges:
             after=after,
             ask=self._ask(conversation),
             once=self._once(conversation),
+            whose=conversation.scope + canonical(person_of(conversation.body.fields)),
             **_options(conversation),
         )
         try:
