@@ -163,9 +163,22 @@ def written_otherwise(value: Any, number: int) -> Any:
     return changed
 
 
+def cut_by_tools(messages: list[Any], number: int) -> list[Any]:
+    """With other ids, where the tools themselves have shortened what they found, in the words of clients that clear."""
+    marks = {r"alpha beta": "... 120 lines omitted ...", "error": "[truncated]", "4711": "<output trimmed>"}
+    told = json.dumps(with_other_ids(messages, number))
+    for word, mark in marks.items():
+        told = told.replace(word, mark)
+    read: list[Any] = json.loads(told)
+    return read
+
+
 @pytest.mark.parametrize(
     ("wire", "habit"),
     [
+        ("openai-chat", cut_by_tools),
+        ("openai-responses", cut_by_tools),
+        ("anthropic", cut_by_tools),
         ("openai-chat", with_other_ids),
         ("openai-responses", with_other_ids),
         ("anthropic", with_other_ids),
@@ -367,29 +380,47 @@ def test_placeholders_of_another_person_are_not_known_again(tmp_path: Path, diff
     assert "as Anna told it" not in sent[-1]
 
 
-def test_placeholders_that_stand_in_the_first_run_too_are_not_known_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cleared_at", "comes_at", "gateways"),
+    [(49, 50, 1), (30, 50, 1), (19, 20, 1), (30, 50, 2)],
+    ids=["just before", "and went on", "what was prepared waits", "and went on in another process"],
+)
+def test_placeholders_that_stand_in_the_first_run_too_are_not_known_again(
+    tmp_path: Path, cleared_at: int, comes_at: int, gateways: int
+) -> None:
     """Both have cleared the same results, so all that is left says the same, behind ids of their own."""
 
     def answer(request: Any) -> Answer:
         who = "Anna" if "Anna" in request.text else "Bert"
         return Answer(SUMMARY.replace("as it was told", f"as {who} told it") if is_own(request) else "ok")
 
-    def of(name: str, messages: list[Any], cleared: int) -> bytes:
+    def of(name: str, messages: list[Any], *, cleared: bool) -> bytes:
         said = with_other_ids(messages, name)
         for n, message in enumerate(said):
             if message["role"] == "tool" and n < 24:
-                message["content"] = "[cleared]" if n < cleared else f"{name}'s row {n}: {message['content']}"
+                message["content"] = "[cleared]" if cleared else f"{name}'s row {n}: {message['content']}"
         return compact(body_of("openai-chat", said))
 
-    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
-        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
-            *before, last, newest = turns("openai-chat", 50)
-            for name, messages, cleared in [*(("Anna", one, 0) for one in before), ("Anna", last, 24)]:
-                assert post(gateway.url, PATHS["openai-chat"], of(name, messages, cleared)).status == 200
-            assert post(gateway.url, PATHS["openai-chat"], of("Bert", newest, 24)).status == 200
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answer))
+        settings = settings_for(provider.url, tmp_path, summarizer="same")
+        opened = [stack.enter_context(InThread(settings)) for _ in range(gateways)]
+        history = list(turns("openai-chat", comes_at + 16))
+        for turn, messages in enumerate(history[:comes_at]):
+            gateway = opened[-1 if turn > comes_at - 3 else 0]
+            raw = of("Anna", messages, cleared=turn >= cleared_at)
+            assert post(gateway.url, PATHS["openai-chat"], raw).status == 200
+            time.sleep(0.01)
+        assert until(lambda: all(request.usage is not None for request in provider.requests))
+        assert any(is_own(request) for request in provider.requests)
+        count = len(provider.requests)
+        for messages in history[comes_at:]:
+            assert post(opened[-1].url, PATHS["openai-chat"], of("Bert", messages, cleared=True)).status == 200
         sent = [request.text for request in provider.requests if not is_own(request)]
-    assert any("as Anna told it" in text for text in sent)
-    assert "as Anna told it" not in sent[-1]
+        to_bert = [request.text for request in provider.requests[count:] if not is_own(request)]
+    assert any("as Anna told it" in text for text in sent) or cleared_at == 19
+    assert to_bert
+    assert not any("as Anna told it" in text for text in to_bert)
 
 
 @pytest.mark.parametrize("told", ["Deploy report\n{}\n[... 900 lines truncated ...]", "Cache cleared: {} rows"])

@@ -129,6 +129,7 @@ class KnownConversation:
 
     def begin_again(self, read: KnownConversation) -> None:
         """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""
+        read.history.says_all = self.history.is_said_in(read.history)
         self.history, self.record = read.history, None
         self.view, self.seen = read.view, read.seen
         self.faults_told, self.has_news = 0, read.has_news
@@ -154,7 +155,7 @@ class KnownConversation:
             return False
         if not self.history.has_ids_in(history, told, theirs):
             # A client that gives others at each turn says all else again, as does a second run that does the same. What
-            # that has cleared may have been something else.
+            # that said before, as in a result that was cleared since, may have been something else.
             return previous == self.record and self.history.is_said_in(history)
         return in_force or self.history.goes_on_in(history)
 

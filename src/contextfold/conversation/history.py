@@ -25,7 +25,6 @@ from contextfold.conversation.recognized import (
     hashes,
     ids_of,
     is_same_left,
-    is_whole,
     same_or_cleared,
     says_again,
     trail_of,
@@ -72,6 +71,8 @@ class History:
         self._digests: list[bytes] = []
         self._sayings: dict[int, Saying] = {}
         """Digests of what messages say, in whatever form."""
+        self.says_all = True
+        """Whether what was made of it tells of nothing else: no message said something else before."""
         self._blocks: dict[int, evidence.Block] = {}
         self._clean_blocks: dict[int, evidence.Block] = {}
         self._notes: dict[int, Note] = {}
@@ -179,6 +180,7 @@ class History:
         self._begin_again()
 
     def _put(self, index: int, message: Message) -> None:
+        self.says_all = self.says_all and self._saying(index).all == Saying(message).all
         self.wire[index] = message.source
         self.messages[index] = message
         self.sizes[index] = self.counter.message(message)
@@ -248,11 +250,13 @@ class History:
         return all(ids_of(self.messages[n]) == ids_of(other.messages[m]) for n, m in places)
 
     def is_said_in(self, other: History) -> bool:
-        """Whether another history, perhaps longer, says all that this one does, in whatever form, and nothing of it was
-        cleared.
-        """
-        is_again = all(self._saying(n).all == other._saying(n).all for n in range(len(self.messages)))
-        return is_again and all(map(is_whole, self.messages))
+        """Whether another history, perhaps longer, says all that this one does and ever did, in whatever form."""
+
+        def is_same(n: int) -> bool:
+            return self.digest_at(n) == other.digest_at(n) or self._saying(n).all == other._saying(n).all
+
+        count = len(self.messages)
+        return self.says_all and count <= len(other.messages) and all(map(is_same, range(count)))
 
     def goes_on_in(self, other: History) -> bool:
         """Whether another history is this one, perhaps longer, in which the client says something otherwise."""

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from contextfold.conversation.cleared import is_cleared
-from contextfold.conversation.fingerprint import CUT, SHORT_HASH, START_HASH, Saying, linked, stays
+from contextfold.conversation.fingerprint import CUT, SHORT_HASH, START_HASH, Saying, linked
 from contextfold.json_values import same
-from contextfold.messages import Media, Message, ToolCall, ToolResult
+from contextfold.messages import Message, ToolCall, ToolResult
 
 At = Callable[[int], Message]
 """The message at a place."""
@@ -126,16 +126,6 @@ def says_again(new: Message, old: Saying) -> bool:
     """Whether a message says what another one said, but for what the client has cleared since."""
     now = Saying(new)
     return now.all == old.all or (now.beside == old.beside and _is_same_or_cleared(new, old))
-
-
-def is_whole(message: Message) -> bool:
-    """Whether nothing in it stands in place of what a client has cleared: two people's conversations that say the same
-    may differ in what that was.
-    """
-    cleared = (part for part in clearable(message) if isinstance(part, ToolResult) or part.arguments.strip() != "{}")
-    inner = (one for part in message.parts for one in (part.content if isinstance(part, ToolResult) else (part,)))
-    are_there = all(stays(one) or isinstance(one, Media) for one in inner)
-    return are_there and not any(is_cleared(part, begins_as_before=True) for part in cleared)
 
 
 def _is_same_or_cleared(new: Message, old: Saying) -> bool:

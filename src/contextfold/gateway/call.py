@@ -24,7 +24,6 @@ from contextfold.conversation.recognized import (
     ids_of,
     is_same_behind,
     is_same_left,
-    is_whole,
     says_again,
 )
 from contextfold.gateway.body import Body
@@ -139,6 +138,9 @@ class State:
     record: Compaction | None = None
     digest: bytes = b""
     """The chain's hash at the end of what ``record`` covers."""
+    says_all: bool = True
+    """Whether its messages say all that ``record`` may tell: no one has found it elsewhere, and none of them said
+    something else before."""
     set_aside: set[str] = field(default_factory=set)
     """Records that stand for a beginning of it, and that the engine could not use."""
     calibration: Calibration = field(default_factory=Calibration)
@@ -151,16 +153,26 @@ class State:
     counted: float = 0.0
     """The same of the request that it answered last."""
 
+    def adopt(self, record: Compaction, digest: bytes) -> None:
+        """Put a record in force that was made elsewhere, from messages that are not known here."""
+        self.record, self.digest, self.says_all = record, digest, False
+
     def goes_on_in(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
         """Whether the new messages are the old ones, which this was known of, in which the client says something
         otherwise, or has dropped the oldest. Under a record only what is not in the view as it is counts.
-        """
-        return self._is_repeated(old, new) or self._is_left(old, new)
 
-    def _is_repeated(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
+        Called for the messages that come next: that they say something else is remembered.
+        """
+        is_repeated, is_again = self._is_repeated(old, new)
+        goes_on = is_repeated or self._is_left(old, new)
+        self.says_all = self.says_all and (is_again or not goes_on)
+        return goes_on
+
+    def _is_repeated(self, old: Sequence[Any], new: Sequence[Any]) -> tuple[bool, bool]:
+        """Whether all that has to be is there again; and whether all is, in whatever form."""
         altered = self.record.altered if self.record is not None else ()
         if len(old) > len(new) or any(n >= len(old) for n in altered):
-            return False
+            return False, False
         decode = formats.get(self.format).decode
 
         def before(n: int) -> Message:
@@ -180,13 +192,13 @@ class State:
         changed = list(differing(range(len(old)))) if again else []
         told = [n for n in changed if n in altered]
         if not again or (altered and not is_same_behind(before, now, len(old), told, changed)):
-            return False
-        if all(ids_of(before(n)) == ids_of(now(n)) for n in changed):
-            return True
-        # Agents that did the same for two people have ids of their own: another one's record tells nothing else only
-        # where all is said again, and nothing was cleared that may have been something else.
+            return False, False
         is_again = all(Saying(before(n)).all == Saying(now(n)).all for n in changed)
-        return is_again and all(is_whole(before(n)) for n in range(len(old)))
+        if all(ids_of(before(n)) == ids_of(now(n)) for n in changed):
+            return True, is_again
+        # Agents that did the same for two people have ids of their own: another one's record tells nothing else only
+        # where all is said again, and nothing said something else before, as what was cleared since.
+        return is_again and self.says_all, is_again
 
     def _is_left(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
         decode, start, count = formats.get(self.format).decode, formats.opening(old), len(old)

@@ -148,8 +148,9 @@ class Conversations:
             if len(looked_at) == _LATEST:  # each may be read whole, and all others wait meanwhile
                 break
             looked_at.add(id(known))
-            fits = known.state is not None and known.state.goes_on_in(known.body.open, body.open)
-            if fits and session_of(body.fields) == session_of(known.body.fields):
+            if known.state is None or session_of(body.fields) != session_of(known.body.fields):
+                continue
+            if known.state.goes_on_in(known.body.open, body.open):
                 return known
         return None
 

@@ -243,7 +243,10 @@ class Exchanges:
         conversation = ManagedCall(call, wire, scope, body, state)
         if self.settings.shadow:
             return await self._shadowed(conversation)
-        return await self._exchanged(conversation, sent)
+        answer = await self._exchanged(conversation, sent)
+        if known is None and "prepared" in call.notes:  # of a conversation that is not known here any more
+            state.says_all = False
+        return answer
 
     def _plain(self, scope: bytes, wire: GatewayWire, entry: Any) -> tuple[Any, bool]:
         return wire.plain(self._kept.named(scope, entry))

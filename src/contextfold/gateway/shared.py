@@ -127,7 +127,7 @@ class SharedStore:
         for place in range(len(chain) - 1, covers - 1, -1):
             record = self._recent.get((scope, chain[place]))
             if record is not None and record is not state.record and state.can_use(record, len(chain)):
-                state.record, state.digest = record, chain[place]
+                state.adopt(record, chain[place])
                 break
         if not (is_new or self.has_others) or not self._keeps:
             return
@@ -142,7 +142,7 @@ class SharedStore:
             asked = asked[: asked.index(found[0])]
             found = await self._ask(self.records.find, scope.hex(), asked) if asked else None
         if found is not None and (state.record is None or found[1].id != state.record.id):
-            state.record, state.digest = found[1], bytes.fromhex(found[0])
+            state.adopt(found[1], bytes.fromhex(found[0]))
             self._remember(scope, state.digest, found[1])
             self._spawn(self._touched(scope.hex(), found[0]))
 
