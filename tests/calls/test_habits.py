@@ -125,6 +125,11 @@ def cut_in_the_middle(turn: int, wire: Wire) -> None:
         message["content"] = f"{told[:40]}\n...(900 characters truncated)...\n{told[-40:]}"
 
 
+def cut_without_a_word(turn: int, wire: Wire) -> None:
+    for n, message in enumerate([one for one in wire if one["role"] == "tool"][:-24]):
+        message["content"] = message["content"][:100] + ("..." if n % 2 else "…")
+
+
 def said_again_later(turn: int, wire: Wire) -> None:
     for message in [one for one in wire if one["role"] == "tool"][:-24]:
         message["content"] = "[see newer read below]"
@@ -152,6 +157,7 @@ def images(turn: int, wire: Wire) -> None:
         cleared,
         shown_in_part,
         cut_in_the_middle,
+        cut_without_a_word,
         said_again_later,
         arguments_left_out,
         images,
@@ -208,6 +214,7 @@ SAID_ANEW = [
     "The table was truncated.\n" + "Rows follow.\n" * 200,
     "Error: duplicate key, see the newest row.",
     "Nothing was found.\n[... 900 lines truncated ...]",
+    "Nothing was found...",
 ]
 
 
@@ -268,6 +275,7 @@ def test_what_a_tool_has_cut_and_tells_otherwise_now_gets_a_new_summary(told: st
 REDACTED_OR_OTHER = {
     "a secret": ("The password is hunter2.", "The password is <masked>."),
     "a secret in brackets": ("The password is hunter2.", "The password is [masked]."),
+    "a secret behind dots": ("The password is hunter2.", "The password is ..."),
     "a secret in arguments": ('{"command": "psql --password hunter2"}', '{"command": "psql --password <masked>"}'),
     "an image": ([{"type": "text", "text": "Seen."}, of_image("red")], [{"type": "text", "text": "Seen.[redacted]"}]),
     "an image in brackets": ([of_image("red")], [{"type": "text", "text": "[image redacted]"}]),

@@ -26,7 +26,10 @@ def is_cleared(part: ToolCall | ToolResult, *, begins_as_before: bool, was_cut: 
     if len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most and _CLEARED.search(first) is not None:
         is_alone = not was_cut or (not preview and _ALONE.match(first) is not None)
         return is_alone and (isinstance(part, ToolResult) or begins_as_before)
-    return begins_as_before and not was_cut and len(told) <= _LONGEST_REST and _has_mark(told)
+    if not begins_as_before or was_cut:
+        return False
+    is_cut = _SHORTEST_CUT <= len(told) <= _LONGEST_PREVIEW and told.endswith(("...", "…"))
+    return (is_cut and isinstance(part, ToolResult)) or (len(told) <= _LONGEST_REST and _has_mark(told))
 
 
 def _has_mark(told: str) -> bool:
@@ -41,6 +44,8 @@ _LONGEST_PLACEHOLDER = 300
 """Characters."""
 _LONGEST_PREVIEW = 2_000
 """Characters."""
+_SHORTEST_CUT = 80
+"""Characters: dots behind fewer may stand for a secret."""
 _LONGEST_REST = 10_000
 """Characters."""
 _WORDS = (
