@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,8 +12,8 @@ from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
 from contextfold import formats
-from contextfold.conversation.groups import Grouping, Walk, group, told_of
-from contextfold.messages import Message, Opaque, ToolCall, ToolResult
+from contextfold.conversation.groups import MOST_ROWS, Grouping, Walk, group, told_of
+from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 
 
 def members(grouping: Grouping) -> list[tuple[int, ...]]:
@@ -49,6 +51,26 @@ def test_rows_of_one_message_id_are_one_turn() -> None:
     found = group([calls("a", id="m1"), result("a"), calls("b", id="m1"), result("b"), said(id="m2")])
     assert members(found) == [(0, 1, 2, 3), (4,)]
     assert found.faults == ()
+
+
+def with_words(message: Message) -> Message:
+    return replace(message, parts=(Text("I look."), *message.parts))
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda n: [said(id="msg_1"), user()],
+        lambda n: [with_words(calls(f"c{n}", id="msg_1")), result(f"c{n}")],
+        lambda n: [calls(f"c{n}", id="msg_1"), result(f"c{n}")],
+    ],
+    ids=["answers", "words and calls", "calls alone"],
+)
+def test_answers_that_all_have_one_id_are_no_single_turn(turn: Callable[[int], list[Message]]) -> None:
+    """Some servers, and doubles of them, give each answer the same id: such a conversation could not be compacted."""
+    found = group([user(), *(message for n in range(100) for message in turn(n))])
+    assert max(len(one.indices) for one in found.groups) <= 2 * MOST_ROWS
+    assert len(found.groups) > 5
 
 
 def test_an_id_that_all_items_of_the_responses_api_have_makes_them_no_turn() -> None:

@@ -9,8 +9,9 @@ The rules, each a reason for two messages to share a group:
 1. a tool result belongs to the nearest earlier call with its id that has no result yet; where a function and a custom
    tool were called with one id, to the call of its own kind; one that has no id of its own (``is_unnamed``), to the
    first call of its function in the last turn with calls;
-2. assistant messages with the same message id are one turn (session files write one row per block), but for entries of
-   a format as in 3: there an id names an entry, and one that all entries have names nothing;
+2. assistant messages with the same message id are one turn (session files write one row per block), up to what a user
+   says, or the model behind results, and no more than ``MOST_ROWS``: some servers give all answers one id. Entries of a
+   format as in 3 are not: there an id names an entry;
 3. consecutive entries of a format that splits a turn over several entries are one turn;
 4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
    makes.
@@ -30,6 +31,9 @@ from typing import Literal
 
 from contextfold.conversation.runs import run_of
 from contextfold.messages import Message, Part, ToolCall, ToolResult
+
+MOST_ROWS = 16
+"""Of one turn. So many calls at once are rare, and a turn stays whole or leaves the view whole."""
 
 FaultKind = Literal["dangling_call", "orphan_result", "duplicate_call_id", "result_out_of_place", "empty_message"]
 
@@ -111,7 +115,7 @@ class Walk:
         self.called: set[str] = set()
         self.last_calls: list[ToolCall] = []
         """Those of the last message that has any."""
-        self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
+        self.turns: dict[str, list[int]] = {}  # message id -> the messages of that assistant turn
         self.at_work: dict[str, int] = {}  # id of an async call without a result so far -> its message
         self.came_later: list[tuple[int, int]] = []
         """The messages of async calls, and of their results."""
@@ -133,6 +137,8 @@ class Walk:
         return self._grouping()
 
     def _join_turn(self, index: int, message: Message) -> None:
+        if message.is_user_turn:
+            self.turns.clear()
         if message.role != "assistant":
             return
         before = self.messages[index - 1] if index else None
@@ -140,7 +146,11 @@ class Walk:
             self._union(index - 1, index)
         # OpenAI's Agents SDK gives everything that a model of another API answers the id `__fake_id__`.
         if message.id is not None and not message.split:
-            self._union(self.turns.setdefault(message.id, index), index)
+            rows = self.turns.get(message.id, [])
+            if len(rows) == MOST_ROWS or (before is not None and before.tool_results and message.text.strip()):
+                rows = []
+            self.turns[message.id] = rows = [*rows, index]
+            self._union(rows[0], index)
 
     def _match_parts(self, index: int, message: Message) -> None:
         self.last_calls = [part for part in message.parts if isinstance(part, ToolCall)] or self.last_calls
