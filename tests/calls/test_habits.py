@@ -179,7 +179,11 @@ def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None
     assert often <= usual + 2  # what stands beside it takes room
 
 
-@pytest.mark.parametrize("habit", [task, instruction_in_the_middle, reminder], ids=lambda habit: habit.__name__)
+LIST_HABITS = [task, instruction_in_the_middle, reminder, messages_behind, thinking, images]
+LIST_HABITS += [cleared, shown_in_part, cut_in_the_middle, cut_without_a_word, said_again_later, arguments_left_out]
+
+
+@pytest.mark.parametrize("habit", LIST_HABITS, ids=lambda habit: habit.__name__)
 def test_a_list_that_a_framework_copies_is_known_again(habit: Habit) -> None:
     """Haystack's and the Agents SDK's tell no conversation: another task at each turn counted as another one."""
     often, usual = (asked_for_lists(one) for one in (habit, lambda turn, wire: None))

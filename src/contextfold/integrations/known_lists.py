@@ -17,10 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from contextfold import formats
+from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import History
+from contextfold.conversation.recognized import ids_of, is_same_behind, says_again
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
+from contextfold.messages import Message
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration, TokenCounter
 
@@ -65,7 +68,9 @@ class KnownLists:
             if alike > common and alike >= least:
                 best, common = known, alike
         if best is None or common < len(best.items):  # as it was once, or with something else in it
-            changed = [known for known in self._known.all() if len(known.items) > common and _goes_on(known, items)]
+            changed = [
+                known for known in self._known.all() if len(known.items) > common and self._goes_on(known, items)
+            ]
             if changed:
                 return replace(max(changed, key=lambda known: len(known.items)), items=list(items))
         if best is None and (left := self.left(items)) is not None:
@@ -80,6 +85,29 @@ class KnownLists:
             self._count += 1
             key = self._count if forked else best.key
         return replace(best, key=key, items=as_known(best.items, items, common))
+
+    def _goes_on(self, known: KnownItems, items: Sequence[Any]) -> bool:
+        """Whether items differ from the known ones, as far as these go, in nothing but what the client says in messages
+        that its view has word for word: files in the task, or a reminder, which may be others at each turn; and in old
+        results and arguments, in other places too, which it may have cleared since.
+        """
+        altered = known.record.altered if known.record is not None else ()
+        count = len(known.items)
+        if not altered or count > len(items):
+            return False
+
+        def before(n: int) -> Message:
+            return self._format.decode(known.items[n])
+
+        def now(n: int) -> Message:
+            return self._format.decode(items[n])
+
+        changed = [n for n in range(count) if not same(known.items[n], items[n])]
+        written = [n for n in changed if n in altered or _role(known.items[n]) not in ("user", "system", "developer")]
+        if any(_role(known.items[n]) != _role(items[n]) for n in changed):
+            return False
+        is_again = all(ids_of(now(n)) == ids_of(before(n)) and says_again(now(n), Saying(before(n))) for n in written)
+        return is_again and is_same_behind(before, now, count, written, changed)
 
     def left(self, items: Sequence[Any]) -> KnownItems | None:
         """The conversation of which a client has dropped the oldest items, without them: nothing else tells of those
@@ -96,21 +124,6 @@ class KnownLists:
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
         self._known.put(conversation.key, conversation)
-
-
-def _goes_on(known: KnownItems, items: Sequence[Any]) -> bool:
-    """Whether items differ from the known ones, as far as these go, in nothing but what the client says in messages
-    that its view has word for word: files in the task, or a reminder, which may be others at each turn.
-    """
-    altered = known.record.altered if known.record is not None else ()
-    return (
-        bool(altered)
-        and len(known.items) <= len(items)
-        and all(
-            same(one, other) or (n not in altered and _role(one) == _role(other) in ("user", "system", "developer"))
-            for n, (one, other) in enumerate(zip(known.items, items, strict=False))
-        )
-    )
 
 
 def _role(item: Any) -> Any:
