@@ -9,6 +9,7 @@ import copy
 import functools
 import json
 import random
+import string
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,9 @@ from tests.building import conversation
 
 from contextfold import Compaction, Compactor, Policy, formats
 from contextfold.conversation.history import History
+from contextfold.conversation.recognized import has_own_id
 from contextfold.formats.base import Format
+from contextfold.messages import Message, ToolCall
 from contextfold.record.compaction import Recalled
 from contextfold.record.view import build
 from contextfold.tokens import TokenCounter
@@ -313,6 +316,41 @@ def history(wire: Wire) -> History:
 
 def view(wire: Wire, record: Compaction) -> Wire:
     return build(history(wire), record).wire
+
+
+SMALL, LETTERS = string.ascii_lowercase + string.digits, string.ascii_letters + string.digits
+MADE = {
+    "OpenAI": ("call_", LETTERS, 24, 0.99),
+    "Anthropic": ("toolu_01", LETTERS, 22, 0.99),
+    "Bedrock": ("tooluse_", LETTERS + "_-", 22, 0.95),
+    "vLLM": ("chatcmpl-tool-", "0123456789abcdef", 32, 0.99),
+    "Mistral": ("", LETTERS, 9, 0.77),
+    "Ollama": ("call_", SMALL, 8, 0.77),
+}
+"""What ids begin with, their characters, how many of these, and the share that has to be told from numbered ones."""
+
+
+@pytest.mark.parametrize("maker", MADE)
+def test_ids_as_providers_make_them_are_known_to_be_of_one_conversation(maker: str) -> None:
+    """A window whose newest call has another one pays for a summary at that turn."""
+    before, characters, count, share = MADE[maker]
+    rng = random.Random(0)
+    ids = [before + "".join(rng.choices(characters, k=count)) for _ in range(1_000)]
+    assert sum(map(is_own, ids)) >= share * len(ids)
+
+
+NUMBERED = ["0", "call_0_12", "call_12345678", "call_readfile", "call_step0012", "call_000000017", "functions.bash:17"]
+NAMED = ["toolCall12", "readFileFromDisk", "XMLHttpRequest", "read_file_3", "step_1_of_12", "tool-call-000000001"]
+
+
+@pytest.mark.parametrize("name", [*NUMBERED, *NAMED])
+def test_names_and_numbers_are_no_ids_of_one_conversation(name: str) -> None:
+    """Another run of the same job has the same."""
+    assert not is_own(name)
+
+
+def is_own(name: str) -> bool:
+    return has_own_id(Message("assistant", (ToolCall(id=name, name="read", arguments="{}"),)))
 
 
 def test_where_nothing_is_left_that_it_covers_a_record_is_set_aside() -> None:

@@ -138,10 +138,27 @@ def has_own_id(message: Message) -> bool:
     """Whether a call in it has an id that no call of another conversation has: a random one, as most providers give
     them, and none that is made of the tool's name and a number.
     """
-    return any(_RANDOM.search(call.id.replace(call.name, " ")) is not None for call in message.tool_calls)
+    return any(_is_random(call.id.replace(call.name, " ")) for call in message.tool_calls)
 
 
-_RANDOM = re.compile(r"(?=[A-Za-z0-9]{9})(?:[0-9]{1,9}[A-Za-z]+[0-9]|[A-Za-z]{1,9}[0-9]+[A-Za-z])")
+def _is_random(name: str) -> bool:
+    """Whether digits stand amid letters, or small letters, capitals and digits take turns more often than in words."""
+    if _RANDOM.search(name) is not None:
+        return True
+    for word in _WORD.findall(name):
+        runs = [len(run) for run in _RUN.findall(word)]
+        if any(sum(runs[n + 1 : n + 5]) <= _CLOSE for n in range(len(runs) - 5)):
+            return True
+    return False
+
+
+_AMID = r"(?:[0-9]{1,9}[A-Za-z]+[0-9]|[A-Za-z]{1,9}[0-9]+[A-Za-z])"
+_RANDOM = re.compile(rf"(?=[A-Za-z0-9]{{9}}){_AMID}|^call_(?=[a-z0-9]{{8}}$)[a-z0-9]*?{_AMID}")
+"""Ollama's have eight characters behind ``call_``."""
+_WORD = re.compile(r"[A-Za-z0-9]{9,}")
+_RUN = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
+_CLOSE = 7
+"""Characters of four such runs between two more: Mistral's ids have nine in all."""
 
 
 def clearable(message: Message) -> list[ToolCall | ToolResult]:
