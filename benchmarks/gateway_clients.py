@@ -1,10 +1,11 @@
 """Clients of Node and coding agents, unchanged, through ``contextfold run``, before a provider with a small window.
 
-    python benchmarks/gateway_clients.py [--folder FOLDER] [--steps 300] [--only sdks,codex,pi,opencode]
+    python benchmarks/gateway_clients.py [--folder FOLDER] [--steps 300] [--only sdks,ai,codex,pi,opencode]
 
-Installs OpenAI's and Anthropic's SDKs for Node, Codex, pi and opencode from npm into FOLDER (a temporary one by
-default), and runs each alone and behind the gateway on the same task: as many shell commands as ``--steps``. Alone they
-run out of the window or compact by themselves; behind the gateway they must end. Exit code 1 if one does not.
+Installs OpenAI's and Anthropic's SDKs for Node, Vercel's AI SDK, Codex, pi and opencode from npm into FOLDER (a
+temporary one by default), and runs each alone and behind the gateway on the same task: as many shell commands as
+``--steps``. Alone they run out of the window or compact by themselves; behind the gateway they must end. Exit code 1 if
+one does not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from emulator import Answer, ProviderServer, ToolCall  # noqa: E402 - it stands 
 
 PACKAGES = {
     "sdks": ("openai", "@anthropic-ai/sdk"),
+    "ai": ("ai", "@ai-sdk/openai", "zod"),
     "codex": ("@openai/codex",),
     "pi": ("@earendil-works/pi-coding-agent",),
     "opencode": ("opencode-ai",),
@@ -66,6 +68,27 @@ for (let turn = 0; turn < steps; turn++) {
 console.log("all is done");
 """
 
+AI = """
+import { execSync } from "node:child_process";
+import { openai } from "@ai-sdk/openai";
+import { stepCountIs, streamText, tool } from "ai";
+import { z } from "zod";
+const bash = tool({
+  description: "Run a command.",
+  inputSchema: z.object({ command: z.string() }),
+  execute: async ({ command }) => execSync(command).toString(),
+});
+const result = streamText({
+  model: openai("gpt-5"),
+  prompt: process.argv[3],
+  tools: { bash },
+  stopWhen: stepCountIs(Number(process.argv[2]) + 1),
+  maxRetries: 0,
+  onError: ({ error }) => { throw error; },
+});
+console.log(await result.text);
+"""
+
 
 @dataclass
 class Script:
@@ -74,6 +97,7 @@ class Script:
     """
 
     steps: int
+    reasons: bool = False
     step: int = 0
     own: int = 0
 
@@ -87,13 +111,15 @@ class Script:
             return Answer("all is done")
         command = f"seq {self.step * 100} {self.step * 100 + 120} | tr '\\n' ' '"
         name, key = ("exec_command", "cmd") if "exec_command" in tools else ("bash", "command")
-        return Answer(tool_calls=(ToolCall(name, {key: command}),))
+        return Answer(tool_calls=(ToolCall(name, {key: command}),), reasons=self.reasons)
 
 
 def command_of(client: str, folder: Path, provider: ProviderServer, *, alone: bool, steps: int) -> list[str]:
     programs = folder / "node_modules" / ".bin"
     if client == "sdks":
         return ["node", str(folder / "sdks.mjs"), str(steps)]
+    if client == "ai":
+        return ["node", str(folder / "ai.mjs"), str(steps), TASK]
     if client == "codex":
         given: list[str] = []
         if alone:
@@ -114,7 +140,7 @@ def opencode_config(provider: ProviderServer) -> str:
 
 
 def run(client: str, folder: Path, *, alone: bool, steps: int, window: int) -> bool:
-    script = Script(steps)
+    script = Script(steps, reasons=client == "ai")
     with ProviderServer(default_window=window, answers=None if client == "sdks" else script) as provider:
         command = command_of(client, folder, provider, alone=alone, steps=steps)
         if not alone:
@@ -159,6 +185,7 @@ def install(folder: Path, clients: Sequence[str]) -> None:
     if not (folder / "package.json").exists():
         (folder / "package.json").write_text(json.dumps({"private": True, "type": "module"}), encoding="utf-8")
     (folder / "sdks.mjs").write_text(NODE, encoding="utf-8")
+    (folder / "ai.mjs").write_text(AI, encoding="utf-8")
     packages = [package for client in clients for package in PACKAGES[client]]
     missing = [package for package in packages if not (folder / "node_modules" / package).is_dir()]
     if missing:
