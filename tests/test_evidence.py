@@ -715,6 +715,7 @@ def test_the_choice_in_arrays_equals_the_plain_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(greedy, "_AT_ONCE", 1)
         patch.setattr(greedy, "_NEAR", 2)
+        patch.setattr(greedy, "_FALLEN", 2)
         patch.setattr(parts_of_lines, "_AT_ONCE", 2)
         patch.setattr(parts_of_lines, "_TOGETHER", 3)
         words, sizes = Vocabulary(), EstimatedSizes(estimate)
@@ -755,7 +756,8 @@ def test_a_choice_among_lines_that_are_not_all_put_in_order_equals_the_plain_one
         count=count,
         now=20_000,
     )
-    for at_once, near in ((1, 2), (1, 300), (40, 2), (40, 100), (1000, 2)):
+    for at_once, near, fallen in ((1, 2, 1), (1, 300, 2), (40, 2, 3), (40, 100, 1), (1000, 2, 5)):
+        monkeypatch.setattr(greedy, "_FALLEN", fallen)
         monkeypatch.setattr(greedy, "_AT_ONCE", at_once)
         monkeypatch.setattr(greedy, "_NEAR", near)
         candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
@@ -775,6 +777,26 @@ def test_lines_for_which_no_room_is_left_are_not_weighed_again(monkeypatch: pyte
     messages = [said("assistant", f"step {n} sets module_{n % 311:04} to value_{n:05} again") for n in range(9_000)]
     assert chosen(messages, budget=900)
     assert 0 < sum(weighed) < 9_000
+
+
+def test_lines_that_come_again_are_weighed_together_once_one_of_them_stands_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Agents read the same files and run the same tests again and again: one by one, such lines took most of the time
+    of a choice.
+    """
+    weighed: list[int] = []
+    gain = Choice._gain
+
+    def counted(self: Choice, span: int) -> float:
+        weighed.append(span)
+        return gain(self, span)
+
+    monkeypatch.setattr(Choice, "_gain", counted)
+    lines = [f"check {n} of module_{n:04} gave value_{n:05} today" for n in range(60)]
+    messages = [said("assistant", "\n".join(lines)) for _ in range(30)]
+    assert all(f"module_{n:04}" in chosen(messages, budget=3_000) for n in range(0, 60, 20))
+    assert len(weighed) < 20 * len(lines)
 
 
 def test_each_line_is_read_for_its_rules_once(monkeypatch: pytest.MonkeyPatch) -> None:

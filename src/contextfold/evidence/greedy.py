@@ -14,7 +14,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,10 @@ MOST = 10_000.0
 _AT_ONCE = 300
 """Spans that are weighed together, the ones that may add most, before half of them and more are looked at one by one.
 Most others never are."""
+
+_FALLEN = 16
+"""Spans in a row that add less than was known, as where lines come again: then all that are ahead are weighed again,
+together, in the time of some thirty of them."""
 
 _NEAR = 2_048
 """Spans among which those are looked for, the ones with the highest bounds at some moment: a look at the bounds of all
@@ -143,7 +148,7 @@ class Choice:
         # What had no room may have some now.
         self._begin(self._gains(np.arange(len(self._first))) if self._chosen else self._at_first())
         best: list[tuple[float, int, int]] = []
-        least = math.inf
+        least, fallen = math.inf, 0
         while self._left > 0:
             if not best or -best[0][0] <= least:
                 best, least = self._best()
@@ -154,7 +159,11 @@ class Choice:
             if gain < -expected:
                 if gain > 0:
                     heapq.heappush(best, (-gain, order, span))
+                fallen += 1
+                if fallen >= _FALLEN and best:
+                    best, fallen = self._weighed(np.array([span for _, _, span in best]), 0.0), 0
                 continue
+            fallen = 0
             new = self._take(span)
             self._chosen += new
             for span in self._around(new):
@@ -169,16 +178,20 @@ class Choice:
         many = _AT_ONCE
         while True:
             spans, least = self._ahead(many)
-            # What a span adds never grows but by a line beside it, so those with lower bounds are not weighed again.
-            self._bounds[spans] = gains = self._gains(spans)
-            is_best = gains > least
-            if not least or 2 * np.count_nonzero(is_best) > _AT_ONCE:
-                break
+            best = self._weighed(spans, least)
+            if not least or 2 * len(best) > _AT_ONCE:
+                return best, least
             many *= 2
+
+    def _weighed(self, spans: Numbers, least: float) -> list[tuple[float, int, int]]:
+        """Those of some spans that add more than ``least`` per token by now, as a heap."""
+        # What a span adds never grows but by a line beside it, so those with lower bounds are not weighed again.
+        self._bounds[spans] = gains = self._gains(spans)
+        is_best = gains > least
         spans = spans[is_best]
         best = list(zip((-gains[is_best]).tolist(), self._order[spans].tolist(), spans.tolist(), strict=True))
         heapq.heapify(best)
-        return best, least
+        return best
 
     def _ahead(self, many: int) -> tuple[Numbers, float]:
         """The spans with the highest bounds, and the highest bound of the others: 0 where there are none."""
@@ -289,8 +302,9 @@ class Choice:
         return np.flatnonzero(is_missing)
 
 
-class _Views(NamedTuple):
-    """Views of the arrays of a choice."""
+@dataclass(slots=True)
+class _Views:
+    """Views of the arrays of a choice. With slots: to read a field of a named tuple takes several times as long."""
 
     first: memoryview
     last: memoryview
