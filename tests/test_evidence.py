@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -797,6 +798,23 @@ def test_lines_that_come_again_are_weighed_together_once_one_of_them_stands_ther
     messages = [said("assistant", "\n".join(lines)) for _ in range(30)]
     assert all(f"module_{n:04}" in chosen(messages, budget=3_000) for n in range(0, 60, 20))
     assert len(weighed) < 20 * len(lines)
+
+
+def test_what_is_no_user_s_is_looked_at_once_for_what_users_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both where rules were withdrawn and where users said the same again: nearly all messages are an agent's."""
+    asked = Counter[bytes]()
+    given = Block.said.fget
+
+    def said_in(block: Block) -> Any:
+        asked[block.speakers] += 1
+        return given(block) if given else []
+
+    monkeypatch.setattr(Block, "said", property(said_in))
+    rule = "Do not edit src/part_7.py before the review, ever."
+    messages = [said("user", rule), *(answered(f"module_{n:04} failed") for n in range(500))]
+    candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
+    assert select(candidates, budget=300, already=(), count=count, now=20_000, taken_back=[rule])
+    assert asked[b"\2"] == 500
 
 
 def test_each_line_is_read_for_its_rules_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -100,10 +101,13 @@ def select(
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
-    lapsed, gone = _lapsed(blocks, taken_back, replaced)
+    firsts = list(accumulate([len(block.texts) for _, block in blocks], initial=0))
+    # few messages are a user's: the others are passed over once
+    said = [(first, block) for first, (_, block) in zip(firsts, blocks, strict=False) if block.said]
+    lapsed, gone = _lapsed(said, taken_back, replaced)
     material = _Material(blocks, words, sizes, is_talk, lapsed)
     weights = material.weights(now, _numbers(already, beside, words))
-    needless = _needless(blocks, beside, shown)
+    needless = _needless(said, firsts[-1], beside, shown)
     if gone:
         needless[gone] = True
         weights[~material.named_outside(gone)] = 0.0
@@ -162,17 +166,17 @@ def _marked_lines(
     return lines_under_marks(texts, material.row.speakers, [*chosen, *heads], dates)
 
 
-def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
-    """The lines of users that stand in ``shown``, and those that the user said again later about something else."""
+def _needless(said: Sequence[tuple[int, Block]], lines: int, beside: Sequence[Block], shown: str) -> Flags:
+    """Of all ``lines`` those of users that stand in ``shown``, and those that the user said again later about something
+    else. ``said``: the blocks with lines of users, each with the number of its first line.
+    """
     latest: dict[tuple[bytes, frozenset[str]], str] = {}
     for block in reversed(beside):
         for n, words in block.said:
             if words:
                 latest.setdefault((words, _said_of(block.texts[n])), block.texts[n])
-    needless = np.zeros(sum(len(block) for _, block in blocks), dtype=bool)
-    start = len(needless)
-    for _, block in reversed(blocks):
-        start -= len(block)
+    needless = np.zeros(lines, dtype=bool)
+    for start, block in reversed(said):
         for n, words in block.said:
             text = block.texts[n]
             if block.bonuses[n] and words:
@@ -184,24 +188,22 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
 
 
 def _lapsed(
-    blocks: Sequence[tuple[int, Block]], taken_back: Collection[str], replaced: Collection[str]
+    said: Sequence[tuple[int, Block]], taken_back: Collection[str], replaced: Collection[str]
 ) -> tuple[list[int], list[int]]:
     """The numbers of the lines of users that set rules which hold no longer, and no others; and of those among them
-    whose rules were replaced and that say nothing else.
+    whose rules were replaced and that say nothing else. ``said``: as for ``_needless``.
     """
     lapsed: list[int] = []
     alone: list[int] = []
-    start = 0
     fallen = {*taken_back, *replaced}
-    for _, block in blocks if fallen else ():
+    for start, block in said if fallen else ():
         for n, _ in block.said:
-            said, is_all = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ((), False)
+            rules, is_all = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ((), False)
             # A line may be a part of a sentence.
-            if said and all(any(rule in text for text in fallen) for rule in said):
+            if rules and all(any(rule in text for text in fallen) for rule in rules):
                 lapsed.append(start + n)
-                if is_all and all(any(rule in text for text in replaced) for rule in said):
+                if is_all and all(any(rule in text for text in replaced) for rule in rules):
                     alone.append(start + n)
-        start += len(block)
     return lapsed, alone
 
 
