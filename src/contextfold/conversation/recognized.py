@@ -91,7 +91,7 @@ def is_same_left(before: At, now: At, gone: range, count: int) -> bool:
     if newest is not None and has_own_id(newest):
         return True
     answered = ((before(n).id or "", now(n - len(gone)).id) for n in left if before(n).role == "assistant")
-    return any(id == other and _RANDOM.search(id) is not None for id, other in answered)
+    return any(id == other and _is_random(id) for id, other in answered)
 
 
 def dropped(told: Sequence[Any], now: Sequence[Any], covers: int, start: int, first: int | None) -> range | None:
