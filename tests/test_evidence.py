@@ -810,7 +810,7 @@ def test_what_is_no_user_s_is_looked_at_once_for_what_users_said(monkeypatch: py
         return given(block) if given else []
 
     monkeypatch.setattr(Block, "said", property(said_in))
-    rule = "Do not edit src/part_7.py before the review, ever."
+    rule = "Never deploy billing_eu on a Friday."
     messages = [said("user", rule), *(answered(f"module_{n:04} failed") for n in range(500))]
     candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
     assert select(candidates, budget=300, already=(), count=count, now=20_000, taken_back=[rule])
