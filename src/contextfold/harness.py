@@ -1,11 +1,14 @@
 """What harnesses of coding agents write into user messages by themselves: no one said it.
 
-What belongs here: telling these notes from the words beside them. What does not: what follows from that (``pins``).
+What belongs here: telling these notes, and outputs of tools that are sent as words of a user, from the words beside
+them. What does not: what follows from that (``pins``).
 """
 
 from __future__ import annotations
 
 import re
+
+from contextfold.messages import Message, Text
 
 # Seen in session files of coding agents and in their requests. Claude Code sends its reminders and the prompt in one
 # message, so words behind a closed tag count.
@@ -36,7 +39,27 @@ _LISTED = re.compile(
 _QUOTED = re.compile(r'^([ \t]*[-*] )"(.*)"[ \t]*$', re.M)
 """What a harness writes when it goes on from a summary of its model, and the user's words in it."""
 
+_OUTPUT = re.compile(
+    r"\s*(?:O(?:bservation|BSERVATION):[ \t]*\r?\n|EXECUTION RESULT of \[|<returncode>-?\d+</returncode>"
+    r"|<(?:tool_response|function_results|function_response|observation)>|exitcode: -?\d+ \(execution "
+    r"|\[[a-z]+(?:_[a-z]+)+(?: for '[^\n]{0,999}')?\] Result:"
+    r"|I ran this command:\n\n.{1,999}\n\nAnd got this output:\n)"
+)
+"""How what a tool answered begins where an agent speaks with its model in texts alone: smolagents and SWE-agent,
+OpenHands, mini-swe-agent, Hermes and Qwen, AutoGen, Cline and Roo Code, aider."""
+_WITH_ANSWER = ("<answer>", "<feedback>", "<user_message>")
+"""What a person said stands in these tags amid what Cline and Roo Code tell of a tool."""
+
 _BLANKS = re.compile(r"\s*")
+
+
+def is_output(message: Message) -> bool:
+    """Whether a message in a user's name is what a tool answered, of an agent that speaks with its model in texts
+    alone.
+    """
+    texts = [part.text for part in message.parts if isinstance(part, Text)] if message.role == "user" else []
+    begins_so = bool(texts) and _OUTPUT.match(texts[0]) is not None
+    return begins_so and not any(tag in text for tag in _WITH_ANSWER for text in texts)
 
 
 def without_notes(text: str) -> str:

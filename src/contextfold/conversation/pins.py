@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
-from contextfold.harness import without_notes
+from contextfold.harness import is_output, without_notes
 from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
@@ -50,6 +50,8 @@ def _is_marked_summary(message: Message) -> bool:
 
 def own_text(message: Message) -> str:
     """What a message says besides the notes of a harness and a summary that was joined to it."""
+    if is_output(message):
+        return ""
     texts = (part.text for part in message.parts if isinstance(part, Text))
     said = (without_notes(text) for text in texts if OPEN not in text or parse(text) is None)
     return "\n".join(text for text in said if text)
@@ -71,11 +73,14 @@ SHORT_BEFORE = 1_000
 
 
 def newest_user(messages: Sequence[Message]) -> int | None:
-    """Index of the newest user message that is more than tool results."""
+    """Index of the newest user message that is more than what tools answered; of the newest one, where none is."""
+    newest = None
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].is_user_turn and not is_summary(messages[index]):
-            return index
-    return None
+            if not is_output(messages[index]):
+                return index
+            newest = index if newest is None else newest
+    return newest
 
 
 def newest_said(messages: Sequence[Message]) -> int:

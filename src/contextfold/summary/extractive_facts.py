@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.harness import is_inserted, said_in, typed, without_notes
+from contextfold.harness import is_inserted, is_output, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.quoting import uncolored
 from contextfold.summary import extractive_cues as cues
@@ -166,7 +166,7 @@ class Note:
         said: Iterable[Fact] = ()
         rules: tuple[Statement, ...] = ()
         done = list(acted(message))
-        if message.is_user_turn:
+        if message.is_user_turn and not is_output(message):
             role, said = "user", _from_user(message, 0, first=False, newest=False)
             rules = tuple(_statements_in(message))
         elif message.role == "assistant":

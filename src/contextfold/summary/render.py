@@ -19,6 +19,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 from contextfold import quoting
+from contextfold.harness import is_output
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
 HEADING = re.compile(r"^\[(?:user|assistant|tool|call|result of|error from)\b[^\n]*\]$", re.MULTILINE)
@@ -73,6 +74,8 @@ def without_blobs(text: str) -> str:
 
 
 def _heading(message: Message) -> str:
+    if is_output(message):
+        return "[result of a tool]"
     return f"[{message.role}: {quoting.word(message.name)}]" if message.name else f"[{message.role}]"
 
 
