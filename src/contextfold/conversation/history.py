@@ -401,7 +401,8 @@ def _mark(wire: Any) -> object:
             found.append(value)
         elif kind is dict and len(value) <= left and _TEXTS.issuperset(map(type, value)):
             left -= len(value)
-            found.append(_shared(tuple(value)))
+            keys = tuple(value)
+            found.append(_shared(keys) if sum(map(len, keys)) <= _SHORT_KEYS else keys)
             waiting += value.values()
         elif (kind is list or kind is tuple) and len(value) <= left:
             left -= len(value)
@@ -417,6 +418,10 @@ def _mark(wire: Any) -> object:
 _TEXTS = {str}
 _PLAIN = (int, float, bool, bytes, type(None))
 _KINDS: dict[type, int] = {kind: number for number, kind in enumerate((list, tuple, *_PLAIN))}
+
+
+_SHORT_KEYS = 200
+"""Characters: what is shared outlives its conversation, and keys that a stranger makes up may be of any length."""
 
 
 @lru_cache(maxsize=1_024)
