@@ -129,7 +129,7 @@ def _is_stored(request: Request) -> bool:
 
 
 def _is_name(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "item_reference"
+    return item.get("type") == "item_reference" or item.keys() == {"id"}
 
 
 def _finished(reply: Reply) -> dict[str, Any]:

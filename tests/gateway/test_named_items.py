@@ -81,6 +81,22 @@ def test_a_client_that_names_answers_by_their_ids_is_kept_inside_the_window(
         assert says.format(20) in json.dumps(sent)
 
 
+@pytest.mark.parametrize("type_", [{"type": "item_reference"}, {}], ids=["typed", "an id alone"])
+def test_what_is_named_counts_as_what_it_stands_for_where_nearly_all_is_names(
+    opened: Any, provider: ProviderServer, type_: dict[str, str]
+) -> None:
+    """A chat with long answers: the bytes of its requests are few, and it was sent on whole until it was refused."""
+    provider._provider.script = lambda request: Answer(words(random.Random(request.number), 300))
+    gateway, items = opened(), list[Any]()
+    with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="k", max_retries=0) as client:
+        for n in range(40):
+            items.append({"role": "user", "content": f"Tell me of {n}."})
+            items += [{**type_, "id": item.id} for item in client.responses.create(model="m", input=items).output]
+    assert [request.status for request in provider.requests] == [200] * 40
+    assert max(request.tokens for request in provider.requests) < WINDOW
+    assert gateway.metrics.total("compactions_total") >= 2
+
+
 def test_a_conversation_whose_reasoning_alone_is_named_goes_on_behind_a_gateway_that_was_started_anew(
     opened: Any, provider: ProviderServer
 ) -> None:

@@ -15,11 +15,11 @@ from contextfold.gateway.call import State
 from contextfold.gateway.conversations import Beginning
 from contextfold.policy import Policy
 
-_MEDIA = re.compile(
+_WITHOUT_BYTES = re.compile(
     rb'"type"\s*:\s*"(?:image|image_url|input_image|computer_screenshot|document|file|input_file|container_upload'
-    rb'|input_audio|audio|audio_url|video|video_url)"'
+    rb'|input_audio|audio|audio_url|video|video_url|item_reference)"|\{\s*"id"\s*:\s*"[^"]*"\s*\}'
 )
-"""They cost tokens without bytes."""
+"""What costs tokens without bytes: media, and items that are named by their ids, which need no type."""
 
 
 class Bounds:
@@ -39,7 +39,7 @@ class Bounds:
 
     def is_short(self, raw: bytes, window: int) -> bool:
         """Whether the whole body is so short. Half of the trigger, because a provider's count is an estimate here."""
-        return len(raw) < self.least(window) // 2 and not _MEDIA.search(raw)
+        return len(raw) < self.least(window) // 2 and not _WITHOUT_BYTES.search(raw)
 
     def has_room(self, state: State, found: Beginning, raw: bytes, window: int) -> bool:
         """Whether a known conversation, counted when it was remembered, has so few new bytes.
@@ -52,9 +52,9 @@ class Bounds:
         body, tokens = state.sized
         if body is not known.body:
             return False
-        # What stood before was counted; only these bytes can have added tokens, and media tokens without bytes.
+        # What stood before was counted; only these bytes can have added tokens, and what costs tokens without bytes.
         new = found.new_bytes(raw)
-        return tokens + len(new) < self.least(window) and not _MEDIA.search(new)
+        return tokens + len(new) < self.least(window) and not _WITHOUT_BYTES.search(new)
 
 
 def least_trigger(policy: Policy, window: int) -> int:
