@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -274,6 +275,27 @@ def test_an_event_without_an_end_costs_no_more_than_its_bytes() -> None:
     seconds(100)
     short, long = (min(seconds(count) for _ in range(3)) for count in (2_000, 16_000))
     assert long < max(0.1, 24 * short)
+
+
+def test_the_event_of_an_answer_with_an_image_is_looked_through_at_the_speed_of_bytes() -> None:
+    """All other requests wait meanwhile, and each answer of the Responses API is read along for what may be named."""
+    item = {"type": "image_generation_call", "id": "ig_1", "result": "A" * 3_000_000}
+    told = {"response": {"object": "response", "output": [item], "usage": {"input_tokens": 7}}}
+    data = compact(told)
+    event = b"event: response.completed\ndata: " + data + b"\n\n"
+
+    def seconds(work: Callable[[], object]) -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    def tapped() -> None:
+        tap = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), None)
+        tap.feed(event)
+        assert tap.items == [item]
+
+    least = min(seconds(lambda: json.loads(data)) for _ in range(7))
+    assert min(seconds(tapped) for _ in range(7)) < 25 * least
 
 
 def test_half_an_emoji_is_no_obstacle() -> None:
