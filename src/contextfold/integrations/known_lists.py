@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 from contextfold import formats
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import History
-from contextfold.conversation.recognized import ids_of, is_same_behind, says_again
+from contextfold.conversation.pins import first_user
+from contextfold.conversation.recognized import has_own_id, ids_of, is_same_behind, says_again
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
@@ -166,10 +167,39 @@ def left_of(known: Sequence[tuple[Sequence[Any], T]], items: Sequence[Any], form
             return None  # all is there, as nearly always: reading it again at each turn would take time
         now = now or read(items)
         told = told or {now.digest_at(n) for n in range(len(items))}
-        # Nearly all others are told apart by their newest item.
-        if told.issuperset(newest) and (gone := read(before).left_in(now)) is not None:
+        # Nearly all others are told apart by their newest items: to read all of them holds up what else is to be done.
+        if not told.issuperset(newest) or not _may_end(format, before[start:], now.messages[start:]):
+            continue
+        if (gone := read(before).left_in(now)) is not None:
             return one, gone
     return None
+
+
+_LOOKED_AT = 8
+"""Items at the end of a known list that are compared before all of it is read."""
+
+
+def _may_end(format: Format, before: Sequence[Any], now: Sequence[Message]) -> bool:
+    """Whether the newest of the items of before stand one behind the other among the messages now, as far as the client
+    may have left them.
+    """
+    newest = [format.decode(item) for item in reversed(before[-_LOOKED_AT:])]
+    first = first_user(now) or 0  # a client that drops its oldest messages may keep all up to this one
+
+    def are_there(end: int) -> bool:
+        there = reversed(now[max(first + 1, end - len(newest)) : end])
+        return all(_says_as(one, other) for one, other in zip(newest, there, strict=False))
+
+    last = newest[:1]
+    return any(are_there(n + 1) for n, message in enumerate(now) if all(_says_as(one, message) for one in last))
+
+
+def _says_as(one: Message, other: Message) -> bool:
+    return one.role == other.role and Saying(one).all == Saying(other).all and _own_ids(one) == _own_ids(other)
+
+
+def _own_ids(message: Message) -> list[str]:
+    return ids_of(message) if has_own_id(message) else []
 
 
 def as_known(known: Sequence[Any], items: Sequence[Any], common: int) -> list[Any]:

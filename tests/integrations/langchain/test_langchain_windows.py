@@ -13,7 +13,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, convert_to_openai_messages, trim_messages
 from langchain_scripted import PLAIN, SUMMARY, ScriptedModel
 
+from contextfold.integrations.known_lists import left_of
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from contextfold.integrations.langchain.counting import FORMAT
 
 TURNS, NEWEST = 36, 40
 KEEP: Any = {"trigger": ("tokens", 4_000), "keep": ("messages", 6)}
@@ -97,3 +99,23 @@ def test_what_one_person_was_told_reaches_no_other_who_said_the_same(
             caller.ask(number)
     for person, other in (("north", "south"), ("south", "north")):
         assert not any(f"vault-{other}" in str(message.text) for sent in models[person].sent for message in sent)
+
+
+@pytest.mark.parametrize("dropped", [0, 120], ids=["another", "drops its oldest messages"])
+def test_conversations_that_end_in_the_same_words_are_told_apart_without_reading_them(
+    dropped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call of the model waited while all known conversations whose users had said "Continue." were read."""
+
+    def of(person: str) -> list[Any]:
+        caller = Caller(None, person, 0)
+        turns = [[*caller.turn(number), AIMessage(f"Room {number} is {person}'s.")] for number in range(40)]
+        return [*(message for turn in turns for message in turn), HumanMessage("Continue.")]
+
+    known = [(of(f"p{number}"), number) for number in range(32)]
+    asked = known[7][0][dropped:] if dropped else of("new")[4:]
+    decode, read = type(FORMAT).decode, list[Any]()
+    monkeypatch.setattr(type(FORMAT), "decode", lambda *given: read.append(given) or decode(*given))
+    found = left_of(known, asked, FORMAT)
+    assert (found and found[0]) == (7 if dropped else None)
+    assert len(read) < 20 * len(known)
