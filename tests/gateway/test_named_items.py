@@ -146,3 +146,11 @@ def test_the_items_that_were_not_named_for_longest_are_forgotten_first() -> None
     known = [kept.named(b"scope", entry) == item for entry, item in zip(entries, items, strict=True)]
     assert known == [True, False, False, True, True, True]
     assert kept.named(b"another", entries[5]) == entries[5]
+
+
+@pytest.mark.parametrize("content", ["half of an emoji: \ud83d", 2**70 + 1], ids=["half an emoji", "a large integer"])
+def test_what_an_answer_says_is_known_as_it_was_said(content: Any) -> None:
+    """Such an answer made each later request of its conversation fail, and go on whole."""
+    kept, item = KeptItems(), {"type": "message", "id": "msg_1", "content": content}
+    kept.remember(b"scope", [item])
+    assert kept.named(b"scope", {"type": "item_reference", "id": "msg_1"}) == item

@@ -8,11 +8,10 @@ What belongs here: what an ``item_reference`` stands for. What does not: which r
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
-
-import orjson
 
 from contextfold.formats.openai_responses import is_reference
 from contextfold.gateway.body import dumped
@@ -54,4 +53,4 @@ class KeptItems:
         if (data := self._items.get((scope, name))) is None:
             return entry
         self._items.move_to_end((scope, name))
-        return orjson.loads(data)
+        return json.loads(data)  # orjson takes no half of an emoji, nor all integers
