@@ -73,6 +73,14 @@ def test_answers_that_all_have_one_id_are_no_single_turn(turn: Callable[[int], l
     assert len(found.groups) > 5
 
 
+def test_a_turn_of_any_number_of_rows_before_its_results_is_one() -> None:
+    """The view had the last calls of such a turn alone."""
+    ids = [f"c{n}" for n in range(2 * MOST_ROWS)]
+    rows = [replace(thought(), id="msg_1", split=False), *(calls(one, id="msg_1") for one in ids)]
+    found = group([user(), *rows, *map(result, ids)])
+    assert members(found) == [(0,), tuple(range(1, 1 + len(rows) + len(ids)))]
+
+
 def test_an_id_that_all_items_of_the_responses_api_have_makes_them_no_turn() -> None:
     call = {"type": "function_call", "id": "__fake_id__", "name": "look", "arguments": "{}"}
     answer = {"type": "message", "id": "__fake_id__", "role": "assistant", "content": "Dry."}

@@ -10,8 +10,8 @@ The rules, each a reason for two messages to share a group:
    tool were called with one id, to the call of its own kind; one that has no id of its own (``is_unnamed``), to the
    first call of its function in the last turn with calls;
 2. assistant messages with the same message id are one turn (session files write one row per block), up to what a user
-   says, or the model behind results, and no more than ``MOST_ROWS``: some servers give all answers one id. Entries of a
-   format as in 3 are not: there an id names an entry;
+   says, or the model behind results, and behind results no more than ``MOST_ROWS``: some servers give all answers one
+   id. Entries of a format as in 3 are not: there an id names an entry;
 3. consecutive entries of a format that splits a turn over several entries are one turn;
 4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
    makes.
@@ -147,7 +147,8 @@ class Walk:
         # OpenAI's Agents SDK gives everything that a model of another API answers the id `__fake_id__`.
         if message.id is not None and not message.split:
             rows = self.turns.get(message.id, [])
-            if len(rows) == MOST_ROWS or (before is not None and before.tool_results and message.text.strip()):
+            is_behind_results = before is not None and bool(before.tool_results)
+            if is_behind_results and (len(rows) >= MOST_ROWS or message.text.strip()):
                 rows = []
             self.turns[message.id] = rows = [*rows, index]
             self._union(rows[0], index)
