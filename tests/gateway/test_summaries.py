@@ -618,7 +618,7 @@ def test_a_model_that_is_silent_holds_a_turn_once_and_no_later_one(
             summarizer=summarizer,
             base_url=f"{provider.url}/v1",
             policy=Policy(summary={"idle_seconds": 1.0 if limit == "of the summary" else 30.0}),
-            first_byte_seconds=0.3 if limit == "of the upstream" else 60.0,
+            first_byte_seconds=1.0 if limit == "of the upstream" else 60.0,
         )
         with InThread(settings) as gateway:
             told = post(gateway.url, PATHS["openai-chat"], late).headers
