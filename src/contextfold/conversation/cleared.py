@@ -65,6 +65,6 @@ _ALONE = re.compile(r"[\[<(].*[\])>]$|old\b", re.IGNORECASE)
 _STEMS = ["cleared", "omitted", "truncated", "elided", "pruned", "trimmed", "compacted", "condensed", "collapsed"]
 _STEMS += ["offloaded", "evicted", "no longer", "removed", "hidden", "dropped", "discarded", "output_masked"]
 """One of them is in each mark. Most texts have none, and are told by these in a tenth of the time."""
-_OPENED = re.compile(r"(?:[\[<(]|\.\.\.|…)[^\n\])>]*\Z")
 _LONGEST_OPENING = 63
 """Characters."""
+_OPENED = re.compile(rf"(?:[\[<(]|\.\.\.|…)[^\n\])>]{{0,{_LONGEST_OPENING}}}\Z")
