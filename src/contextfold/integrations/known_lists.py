@@ -103,12 +103,19 @@ class KnownLists:
         def now(n: int) -> Message:
             return self._format.decode(items[n])
 
-        changed = [n for n in range(count) if not same(known.items[n], items[n])]
-        written = [n for n in changed if n in altered or _role(known.items[n]) not in ("user", "system", "developer")]
-        if any(_role(known.items[n]) != _role(items[n]) for n in changed):
-            return False
-        is_again = all(ids_of(now(n)) == ids_of(before(n)) and says_again(now(n), Saying(before(n))) for n in written)
-        return is_again and is_same_behind(before, now, count, written, changed)
+        changed, written = list[int](), list[int]()
+        for n in range(count):  # nearly all others are told apart by the first that differs
+            if same(known.items[n], items[n]):
+                continue
+            if (role := _role(known.items[n])) != _role(items[n]):
+                return False
+            changed.append(n)
+            if n not in altered and role in ("user", "system", "developer"):
+                continue
+            if ids_of(now(n)) != ids_of(before(n)) or not says_again(now(n), Saying(before(n))):
+                return False
+            written.append(n)
+        return is_same_behind(before, now, count, written, changed)
 
     def left(self, items: Sequence[Any]) -> KnownItems | None:
         """The conversation of which a client has dropped the oldest items, without them: nothing else tells of those
