@@ -74,8 +74,9 @@ format: $(VENV)/ready ## Put the files into the house format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-types: $(VENV)/ready ## Check the types
+types: $(VENV)/ready ## Check the types, and that nothing is asked for which Windows has not
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32
 
 laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summarizer
 	$(BIN)/python -m benchmarks.laws $(LAWS_ARGS)

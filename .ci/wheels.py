@@ -1,8 +1,8 @@
 """Every pin has a wheel for every interpreter and machine that we name: ``wheels.py [CONSTRAINTS ...]``.
 
 Asks the index, through uv, whether each pin of each constraints file can be installed without building anything, for
-Python 3.11 to 3.13 on Linux (x86_64, aarch64) and macOS (both chips). Nothing is installed but uv itself, into a
-temporary environment. Runs for minutes where the cache of uv is cold, so it is a step of ``.ci/run`` and no test.
+Python 3.11 to 3.13 on Linux (x86_64, aarch64), macOS (both chips) and Windows. Nothing is installed but uv itself, into
+a temporary environment. Runs for minutes where the cache of uv is cold, so it is a step of ``.ci/run`` and no test.
 """
 
 # ruff: noqa: T201 - it speaks to the log of the run
@@ -19,10 +19,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 INTERPRETERS = ("3.11", "3.12", "3.13")
-MACHINES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin")
+WINDOWS = "x86_64-pc-windows-msvc"
+MACHINES = (
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+    WINDOWS,
+)
 CULPRIT = re.compile(r"Because ([\w.-]+)==(\S+) (?:has|depends|requires|needs|was|does)")
 ABSENT = {
     ("ray", "x86_64-apple-darwin"): "the extra batch leaves it out on Intel Macs; the local pool needs none",
+    ("uvloop", WINDOWS): "the extra gateway leaves it out there; uvicorn goes on without it",
 }
 """(distribution, machine) -> why there is no wheel, and what users of that machine do."""
 

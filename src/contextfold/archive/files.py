@@ -235,11 +235,9 @@ class ThreadArchive:
         if not _is_local(self.archive.system):
             yield
             return
-        import fcntl
-
         names = [*self._names[:-1], f"{self._names[-1]}.lock"]
-        with open(local.open_inside(self.archive.root, names, os.O_RDWR | os.O_CREAT), "r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(local.open_inside(self.archive.root, names, os.O_RDWR | os.O_CREAT), "r+b") as file:
+            local.lock(file.fileno(), wait=True)
             yield
 
     # ---- reading ----

@@ -1,11 +1,14 @@
 """Files on a local disk that hold conversations: readable by their owner alone, and never behind a symbolic link.
 
-What belongs here: making files (0600) and folders (0700), and opening them so that a link which someone else put at one
-of our names leads nowhere. What does not: what is in the files.
+What belongs here: making files (0600) and folders (0700), opening them so that a link which someone else put at one
+of our names leads nowhere, and locking them. What does not: what is in the files.
 
 Folders are opened one inside the other (``dir_fd``), so that none of them can become a link between a check and the
 opening. What stands above the root is the operator's, and may be links. A file or folder that is there already keeps
 the mode that it has: an operator may have opened it to a group on purpose.
+
+Windows has no such opening, and no modes: there a path is looked through for links just before it is opened, and who
+may read a file is what its folder hands down.
 """
 
 from __future__ import annotations
@@ -14,10 +17,18 @@ import contextlib
 import errno
 import os
 import stat
+import sys
+import time
 from collections.abc import Sequence
 
 FILE, FOLDER = 0o600, 0o700
 """Permissions: what people said is for the owner of the archive alone."""
+if sys.platform == "win32":
+    _NO_LINK = 0
+else:
+    _NO_LINK = os.O_NOFOLLOW
+_IS_LINK = "it is a symbolic link, which is not followed"
+_JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT; other tags mark, for example, files that are kept in a cloud
 
 
 def make_folders(path: str) -> None:
@@ -35,7 +46,9 @@ def open_inside(root: str, names: Sequence[str], flags: int) -> int:
     """
     if flags & os.O_CREAT:
         make_folders(root)
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if sys.platform == "win32":
+        return _open_by_path(root, names, flags)
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in names[:-1]:
             if flags & os.O_CREAT:
@@ -47,6 +60,19 @@ def open_inside(root: str, names: Sequence[str], flags: int) -> int:
         return _made(names[-1], flags, folder) if flags & os.O_CREAT else _open(names[-1], flags, folder)
     finally:
         os.close(folder)
+
+
+def _open_by_path(root: str, names: Sequence[str], flags: int) -> int:
+    path = root
+    for depth, name in enumerate(names, start=1):
+        path = os.path.join(path, name)
+        if is_link(path):
+            raise OSError(errno.ELOOP, _IS_LINK, name)
+        if flags & os.O_CREAT and depth < len(names):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, FOLDER)
+    # Without it Windows would write two signs at the end of each line, and read one.
+    return os.open(path, flags | getattr(os, "O_BINARY", 0), FILE)
 
 
 def _made(name: str, flags: int, folder: int) -> int:
@@ -62,19 +88,51 @@ def _made(name: str, flags: int, folder: int) -> int:
 
 def _open(name: str, flags: int, folder: int) -> int:
     try:
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE, dir_fd=folder)
+        return os.open(name, flags | _NO_LINK, FILE, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR) and is_link(name, dir_fd=folder):
-            raise OSError(error.errno, "it is a symbolic link, which is not followed", name) from None
+            raise OSError(error.errno, _IS_LINK, name) from None
         raise
 
 
 def is_link(path: str, *, dir_fd: int | None = None) -> bool:
-    """Whether a name is a symbolic link, wherever that leads."""
+    """Whether a name is a symbolic link, wherever that leads, or a junction, as anyone may make one on Windows."""
     try:
-        return stat.S_ISLNK(os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+        found = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
     except OSError:
         return False
+    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == _JUNCTION
+
+
+def lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock a file against other processes until it is closed.
+
+    False where another one has it locked and this one is not to wait. Raises ``OSError`` where the file system has no
+    locks.
+    """
+    while not _is_locked(descriptor, wait):
+        if not wait:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _is_locked(descriptor: int, wait: bool) -> bool:
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # what waits there gives up after ten seconds
+        except PermissionError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def read(root: str, names: Sequence[str], start: int = 0, stop: int | None = None) -> bytes:

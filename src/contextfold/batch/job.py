@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,11 +103,12 @@ def _origin(item: Item) -> dict[str, Any]:
 
 def _peak_memory() -> int:
     """The most memory that this process had so far, in bytes; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
+    if sys.platform == "win32":
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # macOS tells bytes
 
 
 class Sums:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from contextfold import json_values
+from contextfold.archive import local
 from contextfold.batch.operations import as_json
 from contextfold.batch.tables import ARROW_TYPES, ColumnType, arrow_array
 from contextfold.errors import InputError, StoreError, shown
@@ -135,9 +136,11 @@ class ResultFolder:
         """Files that were being written when the process was killed; not those of one that writes them now."""
         if self._system is None and Path(self.address).is_dir():
             for path in Path(self.address).rglob(f".*{_TEMPORARY}"):
-                with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                    if _locked(file.fileno()):
-                        path.unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    with open(path, "rb") as file:
+                        is_left = _locked(file.fileno())
+                    if is_left:  # closed again, or Windows would not remove it
+                        path.unlink()
 
 
 @contextlib.contextmanager
@@ -165,14 +168,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 def _locked(descriptor: int) -> bool:
     """Lock a file until it is closed. False where another process has it locked; True where there are no such locks."""
     try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
+        return local.lock(descriptor, wait=False)
+    except OSError:
         return True
-    return True
 
 
 def _permissions(path: Path) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ Skipped = Mapping[int, str]
 DEATHS_OF_A_ROW = 2
 """A worker may be killed by anything once. Twice over one conversation, and it is that."""
 DEATHS_AT_START = 3
-_HAS_MASKS = hasattr(signal, "pthread_sigmask")
 _PATIENCE = 10.0
 """Seconds that a worker has to end by itself."""
 
@@ -91,7 +91,7 @@ def in_this_process(task: PartWork, parts: Sequence[tuple[int, Part]]) -> Iterat
 
 def _work(connection: Connection, task: PartWork) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the job ends its workers itself
-    if _HAS_MASKS:
+    if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # A worker ends when its pipe does, so none outlives a job that was killed.
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -110,7 +110,7 @@ def _started(process: BaseProcess) -> None:
     """Start a worker, to which Ctrl-C says nothing from its first moment on: loading takes it a second, and each that
     was interrupted there showed a traceback.
     """
-    if not _HAS_MASKS:
+    if sys.platform == "win32":  # has no masks of signals
         process.start()
         return
     resource_tracker.ensure_running()  # or the start of the first worker would, which lets the signal through again

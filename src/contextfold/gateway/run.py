@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -47,7 +48,8 @@ class NotExecutable(Exception):
 def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str, str] | None = None) -> int:
     """Run a command behind a gateway; its exit code, or 128 and the number of the signal that ended it."""
     environ = dict(os.environ if environ is None else environ)
-    if shutil.which(command[0], path=environ.get("PATH")) is None:
+    program = shutil.which(command[0], path=environ.get("PATH"))
+    if program is None:
         # as shells have it: what is named by its path is there, even where the system would not run it
         if os.path.dirname(command[0]) and os.path.exists(command[0]):
             what = (
@@ -61,6 +63,8 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
     gateway = InThread(settings).start()
     try:
         words = arguments_for(command, gateway.url, environ, settings.upstreams)
+        if sys.platform == "win32":
+            words[0] = program  # what npm installs is a .cmd there, which it starts under its whole name alone
         child = _Child(words, child_environment(command, environ, gateway.url, settings.upstreams))
         code = child.wait()
     except NotExecutable as error:
@@ -257,6 +261,8 @@ class _Child:
 
 def _is_from_terminal() -> bool:
     """Whether this process stands in front of a terminal, which then sends its signals to the child as well."""
+    if sys.platform == "win32":
+        return True  # a console tells Ctrl-C to all that run in it, and there is no other way to be told
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)
     except OSError:

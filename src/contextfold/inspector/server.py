@@ -11,6 +11,7 @@ What belongs here: routes, who may ask, and telling pages that something changed
 from __future__ import annotations
 
 import hmac
+import os
 import re
 import secrets
 import socket
@@ -367,7 +368,8 @@ def serve(app: Starlette, port: int, opened: Callable[[int], object]) -> None:
     import uvicorn
 
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # or asyncio sends each second answer 40 ms late
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # Windows would let two listen on one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((HOST, port))
     listener.listen(64)
     # Streams of events end with the page only: Ctrl-C waits no longer than a second for them.

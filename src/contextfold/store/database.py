@@ -327,7 +327,7 @@ def _make_private(path: str, name: str) -> None:
                 "the link"
             )
     with suppress(OSError):  # it is there; or it cannot be made, which SQLite says better
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, local.FILE))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, local.FILE))
 
 
 def _on_sqlite_connection(connection: Any, _record: Any) -> None:
