@@ -44,7 +44,7 @@ def opened(provider: ProviderServer, tmp_path: Path) -> Iterator[Open]:
 def settings_for(url: str, folder: Path, **settings: Any) -> GatewaySettings:
     defaults: dict[str, Any] = {
         "port": 0,
-        "upstreams": {"openai": f"{url}/v1", "anthropic": url},
+        "upstreams": {"openai": f"{url}/v1", "anthropic": url, "gemini": url},
         "window": WINDOW,
         "store": f"sqlite:///{folder / 'gateway.db'}",
         "log": "none",

@@ -13,6 +13,7 @@ PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/model-of-a-test:generateContent",
 }
 WORDS = ["alpha", "beta", "gamma", "src/app/main.py", "error", "4711", "result", "value", "naïve", "経路", "\\n", '"x"']
 
@@ -42,8 +43,21 @@ def post(url: str, path: str, body: bytes, headers: Mapping[str, str] | None = N
         connection.close()
 
 
+def path_of(wire: str, stream: bool) -> str:
+    """Where a request goes: with Google's the path says how it is answered."""
+    path = PATHS[wire]
+    return path.replace(":generate", ":streamGenerate") + "?alt=sse" if wire == "gemini" and stream else path
+
+
 def words(rng: random.Random, count: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(count))
+
+
+def message_of(wire: str, role: str, text: str) -> dict[str, Any]:
+    """A message of words alone."""
+    if wire == "gemini":
+        return {"role": "user" if role == "user" else "model", "parts": [{"text": text}]}
+    return {"role": role, "content": text}
 
 
 def turns(wire: str, count: int, *, seed: int = 0, size: int = 150) -> Iterator[list[dict[str, Any]]]:
@@ -52,7 +66,7 @@ def turns(wire: str, count: int, *, seed: int = 0, size: int = 150) -> Iterator[
     messages: list[dict[str, Any]] = []
     if wire == "openai-chat":
         messages.append({"role": "system", "content": "You are a careful agent."})
-    messages.append({"role": "user", "content": f"Task {seed}: " + words(rng, 40)})
+    messages.append(message_of(wire, "user", f"Task {seed}: " + words(rng, 40)))
     yield list(messages)
     for turn in range(count):
         messages += _turn(wire, f"call_{seed}_{turn}", words(rng, size), words(rng, 12))
@@ -73,6 +87,12 @@ def _turn(wire: str, call_id: str, output: str, said: str) -> list[dict[str, Any
             {"type": "function_call", "call_id": call_id, "name": "read", "arguments": json.dumps(arguments)},
             {"type": "function_call_output", "call_id": call_id, "output": output},
         ]
+    if wire == "gemini":
+        answer = {"name": "read", "response": {"output": output}}
+        return [
+            {"role": "model", "parts": [{"text": said}, {"functionCall": {"name": "read", "args": arguments}}]},
+            {"role": "user", "parts": [{"functionResponse": answer}]},
+        ]
     return [
         {
             "role": "assistant",
@@ -85,11 +105,18 @@ def _turn(wire: str, call_id: str, output: str, said: str) -> list[dict[str, Any
     ]
 
 
-KEYS = {"openai-chat": "messages", "openai-responses": "input", "anthropic": "messages"}
+KEYS = {"openai-chat": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 
 
 def body_of(wire: str, messages: list[Any], *, stream: bool = False, **fields: Any) -> dict[str, Any]:
     """A request's fields."""
+    if wire == "gemini":
+        system = {"parts": [{"text": "You are a careful agent."}]}
+        return {
+            KEYS[wire]: messages,
+            "systemInstruction": system,
+            "generationConfig": {"maxOutputTokens": 200},
+        } | fields
     body: dict[str, Any] = {"model": "model-of-a-test", KEYS[wire]: messages}
     if wire == "anthropic":
         body |= {"max_tokens": 200, "system": "You are a careful agent."}

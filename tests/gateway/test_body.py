@@ -20,7 +20,7 @@ from contextfold.gateway.conversations import Conversations, KnownParts
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.tap import AnswerTap
 from contextfold.gateway.upstream import UpstreamAnswer
-from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
+from contextfold.gateway.wires import CHAT, CONTENTS, MESSAGES, RESPONSES
 from contextfold.policy import Policy
 from contextfold.tokens import TokenCounter
 
@@ -90,7 +90,7 @@ def test_a_view_is_made_of_original_bytes_and_extends_the_last_one(
     assert second.startswith(common)
 
 
-@pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES], ids=lambda wire: wire.format)
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES, CONTENTS], ids=lambda wire: wire.format)
 def test_a_conversation_that_grows_keeps_its_objects_and_its_chain(wire: Any) -> None:
     conversations = Conversations()
     known_messages: list[Any] = []

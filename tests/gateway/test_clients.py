@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anthropic
+import google.genai
 import openai
 from emulator import Answer, ProviderServer, ToolCall
 from tests.gateway.requests_made import words
@@ -87,6 +88,30 @@ async def messages_async(gateway: InThread) -> None:
         assert counted.input_tokens > 8_000
 
 
+def google_chat_stream(gateway: InThread) -> None:
+    with google.genai.Client(api_key="k", http_options={"base_url": gateway.url}) as client:
+        chat = client.chats.create(model="m")
+        for text in user_texts():
+            assert [piece.text for piece in chat.send_message_stream(text)]
+
+
+async def google_async(gateway: InThread) -> None:
+    async with google.genai.Client(api_key="k", http_options={"base_url": gateway.url}).aio as client:
+        contents: list[Any] = []
+        for text in user_texts():
+            contents.append({"role": "user", "parts": [{"text": text}]})
+            answer = await client.models.generate_content(model="m", contents=contents)
+            contents.append(answer.candidates[0].content)
+        counted = await client.models.count_tokens(model="m", contents=contents)
+        assert counted.total_tokens > 8_000
+
+
+def langchain_google(gateway: InThread) -> None:
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    _langchain(ChatGoogleGenerativeAI(model="m", base_url=gateway.url, api_key="k", max_retries=0))
+
+
 def langchain_openai(gateway: InThread) -> None:
     from langchain_openai import ChatOpenAI
 
@@ -117,15 +142,18 @@ PROGRAMS: list[Callable[[InThread], Any]] = [
     chat_stream,
     responses_stream_async,
     messages_stream,
+    google_chat_stream,
     langchain_openai,
     chat,
     responses,
     messages_async,
     langchain_anthropic,
+    google_async,
+    langchain_google,
 ]
 
 
-@crossed(program=PROGRAMS, quick=4)
+@crossed(program=PROGRAMS, quick=5)
 def test_a_program_goes_on_through_several_windows(opened: Any, provider: ProviderServer, program: Any) -> None:
     import asyncio
     import inspect

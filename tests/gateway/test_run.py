@@ -76,6 +76,7 @@ def test_the_child_gets_the_addresses_and_nothing_is_left_behind(tmp_path: Path)
     told = json.loads(done.stdout)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", told["OPENAI_BASE_URL"])
     assert told["ANTHROPIC_BASE_URL"] + "/v1" == told["OPENAI_BASE_URL"]
+    assert told["GOOGLE_GEMINI_BASE_URL"] == told["ANTHROPIC_BASE_URL"]
     port = int(told["ANTHROPIC_BASE_URL"].rsplit(":", 1)[1])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
@@ -262,6 +263,7 @@ def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
     environ = {"OPENAI_BASE_URL": "http://localhost:4000/v1"}
     assert settings_from(environ, {}) == {"openai": "http://localhost:4000/v1"}
     assert settings_from(environ, {"openai": "http://other/v1"}) == {"openai": "http://other/v1"}
+    assert settings_from({"GOOGLE_GEMINI_BASE_URL": "http://g"}, {}) == {"gemini": "http://g"}
     settings = GatewaySettings(upstreams=settings_from(environ, {}))
     url = settings.all_upstreams()["openai"].url("/v1/chat/completions", "a=1")
     assert url == "http://localhost:4000/v1/chat/completions?a=1"
@@ -733,11 +735,12 @@ def test_print_config_is_what_each_client_reads(
 ) -> None:
     """Read as its client would: by a shell, as TOML, as YAML."""
     said = {}
-    for client in ("claude", "codex", "openai", "anthropic", "litellm"):
+    for client in ("claude", "codex", "openai", "anthropic", "gemini", "litellm"):
         code, said[client], _ = typed(["gateway", *options, "--print-config", client], tmp_path, monkeypatch, capsys)
         assert code == 0
     assert exported(said["claude"]) == exported(said["anthropic"]) == {"ANTHROPIC_BASE_URL": url}
     assert exported(said["openai"]) == {"OPENAI_BASE_URL": f"{url}/v1"}
+    assert exported(said["gemini"]) == {"GOOGLE_GEMINI_BASE_URL": url}
     codex = tomllib.loads(said["codex"])
     provider = codex["model_providers"][codex["model_provider"]]
     assert provider["base_url"] == f"{url}/v1"

@@ -68,6 +68,9 @@ def summary_when_told() -> tuple[threading.Event, threading.Event, Callable[[Any
     return asked, may_answer, answer
 
 
+UNNAMED = ("gemini", "by the user")
+"""Google's requests say nothing of whom they are for."""
+
 OF_THE_TASK: dict[str, Any] = {"openai-chat": {"n": 1}, "openai-responses": {"background": False}}
 """Fields with which an answer would be several, or come later."""
 
@@ -90,7 +93,7 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert any(response.headers.get("x-contextfold-prepared") == "true" for response in responses)
     assert "reads files one after the other" in requests[-1].text
     asked = requests[own[0]]
-    assert not {"stream", "n", "background"} & asked.body.keys()
+    assert not {"stream", "n", "background"} & json.loads(asked.raw).keys()
     assert asked.usage is not None
     assert asked.usage.cached > 0.7 * asked.tokens or wire == "anthropic"  # where marks decide what is kept
     assert asked.body.get("store") in (None, False)
@@ -118,7 +121,7 @@ def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire:
 
 
 @pytest.mark.parametrize("habit", ["task", "reminder"])
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("wire", sorted(PATHS))
 def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Path, wire: str, habit: str) -> None:
     """Open files in the task, or a reminder in the newest message: each turn was another conversation, and paid."""
 
@@ -128,10 +131,12 @@ def test_what_a_client_says_otherwise_at_each_turn_costs_no_summary(tmp_path: Pa
         for number, messages in enumerate(turns(wire, 60)):
             users = [n for n, message in enumerate(messages) if message.get("role") == "user"]
             place = users[0 if habit == "task" else -1]
-            block = {"type": "input_text" if wire == "openai-responses" else "text", "text": f"<now>{number}</now>"}
-            content = messages[place]["content"]
+            kind = {} if wire == "gemini" else {"type": "input_text" if wire == "openai-responses" else "text"}
+            block = {**kind, "text": f"<now>{number}</now>"}
+            key = "parts" if wire == "gemini" else "content"
+            content = messages[place][key]
             told = [*content, block] if isinstance(content, list) else [{**block, "text": content}, block]
-            changed = [*messages[:place], {**messages[place], "content": told}, *messages[place + 1 :]]
+            changed = [*messages[:place], {**messages[place], key: told}, *messages[place + 1 :]]
             assert post(gateway.url, PATHS[wire], compact(body_of(wire, changed))).status == 200
             sent = next(request for request in reversed(provider.requests) if not is_own(request))
             assert f"<now>{number}</now>" in sent.text
@@ -220,7 +225,7 @@ def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Pat
     assert 2 < asked < 12
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("wire", sorted(PATHS))
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
 
@@ -229,9 +234,13 @@ def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: 
 
     def cleared(messages: list[Any]) -> list[Any]:
         changed = list(messages)
-        for n in [n for n, message in enumerate(messages) if result_key(message) or "tool_result" in str(message)][
-            :-18
-        ]:
+        names = ("tool_result", "functionResponse")
+        results = [n for n, one in enumerate(messages) if result_key(one) or any(name in str(one) for name in names)]
+        for n in results[:-18]:
+            if wire == "gemini":
+                answer = {"name": "read", "response": {"output": "[cleared]"}}
+                changed[n] = {**messages[n], "parts": [{"functionResponse": answer}]}
+                continue
             key, blocks = result_key(messages[n]), messages[n].get("content")
             said = "[cleared]" if key else [{**block, "content": "[cleared]"} for block in blocks]
             changed[n] = {**messages[n], key or "content": said}
@@ -309,8 +318,10 @@ def test_agents_whose_instructions_name_two_people_share_no_summary(tmp_path: Pa
     assert not any("as Anna told it" in text for text in sent if "I am Bert" in text)
 
 
-@pytest.mark.parametrize("named", ["by the key", "by the user"])
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(
+    ("wire", "named"),
+    [(wire, named) for wire in PATHS for named in ("by the key", "by the user") if (wire, named) != UNNAMED],
+)
 def test_what_is_prepared_for_one_is_given_to_no_other_who_said_the_same(tmp_path: Path, wire: str, named: str) -> None:
     """Anna's summary was paid for with her key, and may tell what only her instructions say. Bert comes as soon as it
     is there, and before it is in force."""
@@ -325,10 +336,13 @@ def test_what_is_prepared_for_one_is_given_to_no_other_who_said_the_same(tmp_pat
         system = {"system": told} if wire == "anthropic" else {"instructions": told}
         if wire == "openai-chat":
             system, said = {}, [{"role": "system", "content": told}, *said]
+        system = {"systemInstruction": {"parts": [{"text": told}]}} if wire == "gemini" else system
         place = {"metadata": {"user_id": name}} if wire == "anthropic" else {"user": name}
         key = name if named == "by the key" else "shared"
         raw = compact(body_of(wire, said, **system, **(place if named == "by the user" else {})))
-        return post(gateway.url, PATHS[wire], raw, {"authorization": f"Bearer {key}", "x-api-key": key})
+        return post(
+            gateway.url, PATHS[wire], raw, {"authorization": f"Bearer {key}", "x-api-key": key, "x-goog-api-key": key}
+        )
 
     with ExitStack() as stack:
         provider = stack.enter_context(ProviderServer(default_window=4 * WINDOW, answers=answer))

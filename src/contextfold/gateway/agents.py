@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from contextfold.errors import PolicyError
-from contextfold.gateway.settings import UPSTREAMS, Upstream
+from contextfold.gateway.settings import Upstream
 
 CODEX = "codex"
 """The upstream that is Codex's own."""
 OPENCODE, PI = "opencode", "pi"
+CONFIGURED = ("openai", "anthropic")
+"""Providers whose addresses are looked for in the files of these two."""
 OF_KEY, OF_CHATGPT = "apikey", "chatgpt"
 """As Codex writes how it was logged in."""
 CHATGPT = "https://chatgpt.com/backend-api/codex"
@@ -211,8 +213,8 @@ def _addresses(
         except OSError:
             continue
         except (ValueError, RecursionError):
-            return dict.fromkeys(UPSTREAMS)  # what it says is not known
-        for name in UPSTREAMS:
+            return dict.fromkeys(CONFIGURED)  # what it says is not known
+        for name in CONFIGURED:
             value: Any = said
             for step in (key, name, *path):
                 value = value.get(step) if isinstance(value, dict) else None

@@ -33,7 +33,7 @@ from contextfold.gateway.settings import MESSAGES_PATH, GatewaySettings, Upstrea
 from contextfold.gateway.tap import MOST_USAGE, AnswerTap
 from contextfold.gateway.tracing import Tracing, number
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES, GatewayWire, wire_of
+from contextfold.gateway.wires import CHAT, CONTENTS, MESSAGES, RESPONSES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
 
@@ -335,7 +335,9 @@ class Gateway:
         if wire is not None:
             return self._upstreams[wire.provider], path
         names = {name.lower() for name, _ in headers}
-        # Paths such as ``/v1/models`` are the same for both providers; their SDKs differ in headers.
+        # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers.
+        if _GOOGLES_OWN.match(path) or b"x-goog-api-key" in names:
+            return self._upstreams["gemini"], path
         is_anthropic = path.startswith(MESSAGES_PATH) or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
 
@@ -399,8 +401,11 @@ def _problem_of(path: str) -> str:
 
 def _wire_of_errors(upstream: Upstream, path: str) -> GatewayWire:
     """In whose shape a client of this path reads an error, also where the path is no conversation."""
-    is_anthropic = upstream.name == "anthropic" or path.startswith(MESSAGES_PATH)
-    return wire_of(path) or (MESSAGES if is_anthropic else CHAT)
+    of_upstream = {"anthropic": MESSAGES, "gemini": CONTENTS}.get(upstream.name, CHAT)
+    return wire_of(path) or (MESSAGES if path.startswith(MESSAGES_PATH) else of_upstream)
+
+
+_GOOGLES_OWN = re.compile(r"/(?:upload/)?v1(?:alpha|beta)\d*/")
 
 
 def _cut(scope: Scope, text: str) -> BrokenOff:
@@ -443,7 +448,7 @@ def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:
 async def _refuse(
     send: Send, wire: GatewayWire, status: int, kind: str, text: str, headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
-    body = json.dumps(wire.error(kind, text)).encode()
+    body = json.dumps(wire.error(status, kind, text)).encode()
     given = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
     await send({"type": "http.response.start", "status": status, "headers": given})
     await send({"type": "http.response.body", "body": body})

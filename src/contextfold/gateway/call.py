@@ -29,7 +29,7 @@ from contextfold.conversation.recognized import (
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
-from contextfold.gateway.wires import GatewayWire
+from contextfold.gateway.wires import GatewayWire, model_in
 from contextfold.json_values import same as same_value
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction
@@ -116,8 +116,10 @@ class GatewayCall:
 
     def named(self, said: str) -> str:
         """The model's name. ``said``: by the body, which Azure does not read: its name counts where that of the
-        deployment is one of the operator's own.
+        deployment is one of the operator's own. Google's stands in the path alone.
         """
+        if generating := model_in(self.path):
+            return plain_name(generating)
         deployment = deployment_of(self.path)
         return deployment if not said or (deployment and _is_known(deployment)) else said
 

@@ -30,6 +30,10 @@ def _anthropic(url: str) -> str:
     return f"# Anthropic's SDKs and what is built on them\nexport ANTHROPIC_BASE_URL={url}\n"
 
 
+def _gemini(url: str) -> str:
+    return f"# Gemini CLI, Google's SDKs and what is built on them\nexport GOOGLE_GEMINI_BASE_URL={url}\n"
+
+
 def _litellm(url: str) -> str:
     return (
         "# litellm's proxy behind which the gateway stands: in its config.yaml, for each model\n"
@@ -54,5 +58,6 @@ CLIENTS: Mapping[str, Callable[[str], str]] = {
     "codex": _codex,
     "openai": _openai,
     "anthropic": _anthropic,
+    "gemini": _gemini,
     "litellm": _litellm,
 }

@@ -393,7 +393,7 @@ class Exchanges:
         dropped = {b"accept-encoding", SWITCH, *ABOUT_THE_BODY, *IDEMPOTENCY}
         headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
         headers += [(SWITCH, b"off"), (b"accept-encoding", b"identity")]
-        url = call.upstream.url(call.path, call.query)
+        url = call.upstream.url(*conversation.wire.whole(call.path, call.query))
 
         async def post(data: bytes) -> UpstreamAnswer:
             return await self.client.send("POST", url, call.upstream.headers(headers), data)

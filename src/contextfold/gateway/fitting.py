@@ -17,7 +17,7 @@ from contextfold.policy import Policy
 
 _WITHOUT_BYTES = re.compile(
     rb'"type"\s*:\s*"(?:image|image_url|input_image|computer_screenshot|document|file|input_file|container_upload'
-    rb'|input_audio|audio|audio_url|video|video_url|item_reference)"|\{\s*"id"\s*:\s*"[^"]*"\s*\}'
+    rb'|input_audio|audio|audio_url|video|video_url|item_reference)"|"file_?[Dd]ata"|\{\s*"id"\s*:\s*"[^"]*"\s*\}'
 )
 """What costs tokens without bytes: media, and items that are named by their ids, which need no type."""
 

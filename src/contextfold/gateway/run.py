@@ -22,7 +22,7 @@ from types import FrameType
 from contextfold.gateway import agents
 from contextfold.gateway.metrics import Metrics, summary_of
 from contextfold.gateway.serve import InThread, set_up_logging, tell
-from contextfold.gateway.settings import UPSTREAMS, GatewaySettings
+from contextfold.gateway.settings import GatewaySettings
 
 FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT")
 FROM_TERMINAL = ("SIGINT", "SIGQUIT")
@@ -35,6 +35,7 @@ NOT_EXECUTABLE = 126
 BASE_URLS = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_API_BASE"),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL",),
 }
 """Where clients look for their provider's address: the SDKs' own variable, then those that others (litellm, LangChain)
 prefer where they are set. What a user has set in any of them is where requests are meant to go.
@@ -81,7 +82,7 @@ def child_environment(
     command: Sequence[str], environ: Mapping[str, str], url: str, upstreams: Mapping[str, str]
 ) -> dict[str, str]:
     """The environment of the child: base URLs that clients read, and no proxy for them. ``upstreams``: this run's."""
-    child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
+    child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
     for variables in BASE_URLS.values():
         child |= {other: child[variables[0]] for other in variables[1:] if other in child}
     if not any(name.startswith(("AZURE_OPENAI_", "OPENAI_API_TYPE")) for name in child):
@@ -109,7 +110,7 @@ def _told_instead(agent: str, said: Mapping[str, str | None], url: str, upstream
     """By provider, what an agent is told in place of what its own files say; without those that they name in a way
     that is not understood.
     """
-    own = {name: agents.own_name(agent, name) for name in UPSTREAMS}
+    own = {name: agents.own_name(agent, name) for name in agents.CONFIGURED}
     told = {name: f"{url}/{path}" if path in upstreams else url for name, path in own.items()}
     return {name: base for name, base in told.items() if own[name] in upstreams or name not in said}
 
@@ -214,7 +215,7 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
     hint = (
         ""
         if totals["requests"]
-        else "; if it asked a model, it took no address from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+        else "; if it asked a model, it took no address from OPENAI_, ANTHROPIC_ or GOOGLE_GEMINI_BASE_URL"
     )
     gone = ", but for those made while it failed" if "store" in by_kind else ""
     return ", ".join(parts) + f"; records in {where}{gone}{hint}"

@@ -18,7 +18,11 @@ from contextfold.observe import scrub
 from contextfold.policy import Policy
 
 DEFAULT_PORT = 8642
-UPSTREAMS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+UPSTREAMS = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
 RESERVED = ("v1", "healthz", "metrics")
 """First words of paths that are the gateway's own, so that an upstream of that name would never be reached."""
 MESSAGES_PATH = "/v1/messages"
@@ -63,6 +67,8 @@ class Upstream:
         own = b"Basic " + b64encode(":".join(map(unquote, user.partition(":")[::2])).encode()) if at else b""
         if name == "anthropic":
             return cls(name, origin + path.removesuffix("/v1"), "/v1", own)
+        if name == "gemini" and not path.endswith("/openai"):  # of Google's own wire, whose versions are its clients'
+            return cls(name, origin + re.sub(r"/v1(?:alpha|beta)?$", "", path), "/v1", own)
         return cls(name, origin, path or "/v1", own)
 
     def headers(self, given: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
@@ -122,7 +128,7 @@ class GatewaySettings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     upstreams: Mapping[str, str] = field(default_factory=dict)
-    """Name -> base URL. ``openai`` and ``anthropic`` are there by default."""
+    """Name -> base URL. ``openai``, ``anthropic`` and ``gemini`` are there by default."""
     window: int | None = None
     """Input tokens that the models take; None: looked up by the model's name, and learned from refusals."""
     store: str = ""

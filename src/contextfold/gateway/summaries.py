@@ -10,19 +10,17 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
+from contextfold.calls.same import begins_as_given
 from contextfold.errors import TimedOut
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire
+from contextfold.gateway.wires import GatewayWire
 from contextfold.summary.models import SummaryModel
 
 Ask = Callable[[list[Any], bool, int], Awaitable[Any]]
 """As ``Compactor.acall`` takes it."""
 
-ANSWER_TOKENS = 4_096
-"""For a prompt by itself, on the wire that wants a limit."""
 MOST_SUMMARY = 8 * 1024 * 1024
 """Bytes of an answer that is a summary, with all that its provider writes beside it."""
 
@@ -63,13 +61,12 @@ def asking(
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
-        if whole and is_shaped(body.fields):
-            return None
         if whole:
+            changes = wire.for_a_summary(body.fields)
+            if changes is None:
+                return None
             limit = wire.limit(body.fields)[1]
-            changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in body.fields}
-            changes |= wire.limited(body.fields, answer_tokens) if limit is not None else {}
-            changes |= {"store": False} if wire is RESPONSES else {}
+            changes |= wire.limited({**body.fields, **changes}, answer_tokens) if limit is not None else {}
             if not begins_as_given(messages, body.open):
                 changes |= wire.beside({**body.fields, **changes}, messages, body.open)
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.
@@ -77,13 +74,10 @@ def asking(
             is_left_out = not any(message is newest for message in messages)
             data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
             if limit is not None and (lowered := room(answer_tokens, data)) is not None:
-                changes |= wire.limited(body.fields, lowered)
+                changes |= wire.limited({**body.fields, **changes}, lowered)
                 data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:
-            alone: dict[str, Any] = {"model": model, wire.key: messages}
-            alone |= {"max_tokens": ANSWER_TOKENS} if wire is MESSAGES else {}
-            alone |= {"store": False} if wire is RESPONSES else {}
-            data = dumped(alone)
+            data = dumped(wire.alone(model, messages))
         try:
             answer = await post(data)
             try:

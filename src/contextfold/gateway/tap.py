@@ -53,7 +53,7 @@ class AnswerTap:
             return b"" if rewrites else chunk
         complete = self._taken(end)
         # Most events have none: looking for the word costs less than reading them.
-        if b'"usage"' in complete:
+        if b'"usage' in complete:
             complete = self._seen(complete)
         return complete if rewrites else chunk
 
@@ -88,7 +88,7 @@ class AnswerTap:
         """The usage of these events is noted; they are returned with the one that is to be told."""
         parts = []
         for event in _split_events(events):
-            said = event_data(event) if b'"usage"' in event else None
+            said = event_data(event) if b'"usage' in event else None
             if said is not None and usage_holders(said):
                 self._look(said)
                 if self._told is not None:

@@ -1,4 +1,4 @@
-"""The three wires that hold conversations: where their messages are, what is the provider's own business, and how they
+"""The four wires that hold conversations: where their messages are, what is the provider's own business, and how they
 refuse, stream and count.
 
 What belongs here: field names and shapes. What does not: bytes (``body``), connections (``upstream``), decisions.
@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 from contextfold import formats
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.conversation.fingerprint import Saying
 from contextfold.errors import FormatError
+from contextfold.formats import gemini_shapes as gemini
 from contextfold.formats.openai_responses import REFERENCE, is_reference
 from contextfold.gateway.body import canonical, plain
 from contextfold.integrations.streams import StreamProgress
@@ -33,7 +36,7 @@ class GatewayWire:
     read_as: str
     """The format as its clients send it (``formats.OF_REQUESTS``)."""
     path: str
-    """The end of the path, behind ``/v1``."""
+    """The end of the path, behind ``/v1``; of Google's as it is told to people, since the model stands in it."""
     provider: str
     key: str
     """The field that is the list of messages."""
@@ -96,12 +99,95 @@ class GatewayWire:
         thinking = thinking_beside(fields.get("thinking"), view, history, self.read_as, fields.get("model"))
         return with_thinking_set(fields, thinking)
 
-    def error(self, kind: str, message: str) -> dict[str, Any]:
+    def for_a_summary(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The fields to set (None: to leave out) where a view is asked for a summary; None where no answer to it could
+        be one.
+        """
+        if is_shaped(fields):
+            return None
+        changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in fields}
+        return {**changes, "store": False} if self is RESPONSES else changes
+
+    def alone(self, model: str, messages: Sequence[Any]) -> dict[str, Any]:
+        """A request for a summary of what a prompt quotes, beside the conversation."""
+        alone: dict[str, Any] = {"model": model, self.key: messages}
+        alone |= {"max_tokens": ANSWER_TOKENS} if self is MESSAGES else {}
+        return {**alone, "store": False} if self is RESPONSES else alone
+
+    def whole(self, path: str, query: str) -> tuple[str, str]:
+        """Where the answer to such a request comes in one piece: a path and a query."""
+        return path, query
+
+    def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
         """An error of ours, in the shape that the wire's clients read."""
         if self.provider == "anthropic":
             return {"type": "error", "error": {"type": kind, "message": message}}
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
+
+class GeminiWire(GatewayWire):
+    """Google's: the model and how it answers stand in the path, and most settings in a field of their own. Names may be
+    spelled in camel case or in snake case, as in all JSON for protocol buffers.
+    """
+
+    __slots__ = ()
+
+    def system_text(self, fields: Mapping[str, Any]) -> str | None:
+        said = gemini.get(gemini.get(fields, "system_instruction"), "parts")
+        parts = said if isinstance(said, list) else [said]
+        texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+        return "\n".join(texts) or None
+
+    def limit(self, fields: Mapping[str, Any]) -> tuple[str, int | None]:
+        return super().limit(_config(fields)[1])
+
+    def limited(self, fields: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+        name, config = _config(fields)
+        return {name: {**config, self.limit(fields)[0]: tokens}}
+
+    def beside(self, fields: Mapping[str, Any], view: Sequence[Any], history: Sequence[Any]) -> dict[str, Any]:
+        return {}  # how long it thinks does not depend on what was thought before
+
+    def for_a_summary(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+        name, config = _config(fields)
+        if is_shaped({"config": {**config, "tool_config": gemini.get(fields, "tool_config")}}):
+            return None
+        kept = {one: value for one, value in config.items() if gemini.snake(one) not in _NOT_FOR_A_SUMMARY}
+        return {name: kept} if len(kept) < len(config) else {}
+
+    def alone(self, model: str, messages: Sequence[Any]) -> dict[str, Any]:
+        return {self.key: messages}
+
+    def whole(self, path: str, query: str) -> tuple[str, str]:
+        left = "&".join(one for one in query.split("&") if not one.startswith("alt="))
+        return path.replace(":streamGenerateContent", ":generateContent"), left
+
+    def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
+        return {"error": {"code": status, "message": message, "status": _CODES.get(status, "UNKNOWN")}}
+
+
+_NOT_FOR_A_SUMMARY = ("candidate_count", "stop_sequences", "response_modalities", "speech_config")
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    408: "DEADLINE_EXCEEDED",
+    413: "INVALID_ARGUMENT",
+    500: "INTERNAL",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+"""The names of google.rpc.Code for the statuses of ours."""
+
+
+def _config(fields: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    name = "generation_config" if "generation_config" in fields else "generationConfig"
+    found = fields.get(name)
+    return name, found if isinstance(found, Mapping) else {}
+
+
+ANSWER_TOKENS = 4_096
+"""For a prompt by itself, on the wire that wants a limit."""
 
 CHAT = GatewayWire(
     format="openai-chat",
@@ -133,7 +219,18 @@ MESSAGES = GatewayWire(
     limits=("max_tokens",),
     native=("context_management", "compaction", "thread"),
 )
+CONTENTS = GeminiWire(
+    format="gemini",
+    read_as="gemini",
+    path="beta/models/MODEL:generateContent",
+    provider="gemini",
+    key="contents",
+    system="systemInstruction",
+    limits=("maxOutputTokens", "max_output_tokens"),
+    native=("cachedContent", "cached_content"),
+)
 WIRES = (CHAT, RESPONSES, MESSAGES)
+_GENERATING = re.compile(r"/models/([^/:]+):(?:g|streamG)enerateContent")
 
 
 @cache
@@ -146,12 +243,21 @@ def wire_of(path: str) -> GatewayWire | None:
 
     Servers of OpenAI's kind have other words before the end: Azure's ``/openai/deployments/NAME/chat/completions``, a
     base URL without ``/v1``, ``/backend-api/codex/responses``. Other routes of theirs end in ``/messages``, so that one
-    is Anthropic's behind ``/v1`` alone. A slash at the end changes nothing for servers that take it.
+    is Anthropic's behind ``/v1`` alone. A slash at the end changes nothing for servers that take it. Google's have
+    other words before the end, too, with Vertex AI.
     """
     path = path.rstrip("/")
+    if model_in(path):
+        return CONTENTS
     return next(
         (wire for wire in WIRES if path.endswith(wire.path if wire.provider == "openai" else "/v1" + wire.path)), None
     )
+
+
+def model_in(path: str) -> str:
+    """The model that is named in a path of Google's; else nothing."""
+    found = _GENERATING.search(path)
+    return unquote(found[1]) if found and found.end() == len(path.rstrip("/")) else ""
 
 
 def _clears_only_thinking(value: Any) -> bool:
@@ -189,6 +295,8 @@ def is_opening(event: Mapping[str, Any]) -> bool:
     kind = event.get("type")
     if kind:
         return isinstance(kind, str) and kind in _OPENING
+    if "candidates" in event or "promptFeedback" in event:
+        return False
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices:
         return "error" not in event and not event.get("usage")
@@ -214,14 +322,16 @@ def items_kept(event: Any) -> list[dict[str, Any]]:
 
 def usage_holders(event: Any) -> list[dict[str, Any]]:
     """The usage objects in a response or an event of a stream, wherever this wire has them."""
+    if isinstance(event, list):  # Gemini's stream where its client does not ask for events
+        event = event[-1] if event else None
     if not isinstance(event, dict):
         return []
     places = (event, event.get("response"), event.get("message"))
-    found = (place.get("usage") for place in places if isinstance(place, dict))
+    found = (place.get(name) for place in places if isinstance(place, dict) for name in ("usage", "usageMetadata"))
     return [usage for usage in found if isinstance(usage, dict)]
 
 
-INPUT_NAMES = ("prompt_tokens", "input_tokens")
+INPUT_NAMES = ("prompt_tokens", "input_tokens", "promptTokenCount")
 CACHED_NAMES = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -244,5 +354,6 @@ def with_input(usage: dict[str, Any], tokens: int) -> None:
     # Never less than the provider billed: a client that adds up costs must not be told too little.
     more = max(0, tokens - read)
     usage[name] += more
-    if isinstance(usage.get("total_tokens"), int):
-        usage["total_tokens"] += more
+    for total in ("total_tokens", "totalTokenCount"):
+        if isinstance(usage.get(total), int):
+            usage[total] += more
