@@ -88,11 +88,14 @@ async def messages_async(gateway: InThread) -> None:
         assert counted.input_tokens > 8_000
 
 
-def google_chat_stream(gateway: InThread) -> None:
+def google_stream(gateway: InThread) -> None:
     with google.genai.Client(api_key="k", http_options={"base_url": gateway.url}) as client:
-        chat = client.chats.create(model="m")
+        contents: list[Any] = []
         for text in user_texts():
-            assert [piece.text for piece in chat.send_message_stream(text)]
+            contents.append({"role": "user", "parts": [{"text": text}]})
+            pieces = client.models.generate_content_stream(model="m", contents=contents)
+            said = "".join(piece.text or "" for piece in pieces)
+            contents.append({"role": "model", "parts": [{"text": said}]})
 
 
 async def google_async(gateway: InThread) -> None:
@@ -142,7 +145,7 @@ PROGRAMS: list[Callable[[InThread], Any]] = [
     chat_stream,
     responses_stream_async,
     messages_stream,
-    google_chat_stream,
+    google_stream,
     langchain_openai,
     chat,
     responses,
