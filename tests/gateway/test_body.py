@@ -402,10 +402,13 @@ LINK = {"url": "https://a.example/b"}
         ("openai-responses", {"type": "input_file", "file_id": "file-1"}),
         ("openai-responses", {"type": "computer_screenshot", "file_id": "file-1"}),
         ("anthropic", {"type": "document", "source": {"type": "file", "file_id": "file-1"}}),
+        ("gemini", {"fileData": {"fileUri": "files/1", "mimeType": "image/png"}}),
+        ("gemini", {"file_data": {"file_uri": "files/1", "mime_type": "video/mp4"}}),
     ],
 )
 def test_what_costs_more_tokens_than_it_has_bytes_is_always_counted(format: str, block: dict[str, Any]) -> None:
-    raw = json.dumps({"messages": [{"role": "user", "content": [block]}]}).encode()
-    message = FORMATS[format].decode({"role": "user", "content": [block]})
+    given = {"role": "user", ("parts" if format == "gemini" else "content"): [block]}
+    raw = json.dumps({"messages": [given]}).encode()
+    message = FORMATS[format].decode(given)
     assert TokenCounter().message(message) > len(raw)
     assert not Bounds(Policy()).is_short(raw, 64_000)
