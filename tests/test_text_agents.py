@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, formats
+from contextfold.conversation.history import History
 from contextfold.harness import is_output
 from contextfold.messages import Message, Text
+from contextfold.tokens import TokenCounter
 
 TASK = "Find out why invoices are late. Never touch the table ledger_2019."
 
@@ -21,6 +23,18 @@ OUTPUTS = {
     "AutoGen": "exitcode: 0 (execution succeeded)\nCode output: {}",
     "Cline": "[read_file for 'src/late.py'] Result:\n{}",
     "aider": "I ran this command:\n\nmake test\n\nAnd got this output:\n\n{}",
+    "Continue": "Tool output for tool call call_1 (read_file):\n\n{}",
+    "LlamaIndex": "Observation: {}",
+    "SWE-agent's prompt": "{}\n\n(Open file: n/a)\n(Current directory: /repo)\nbash-$",
+    "Open Interpreter": "Code output: {}\n\nWhat does this output mean / what's next (if anything, or are we done)?",
+    "Terminus": "New Terminal Output:\n\n{}",
+    "calls in tags": "<tool_result>\n{}\n</tool_result>",
+}
+ACTS = {
+    "SWE-agent's prompt": "I look at part {}.\n```\nlook {}\n```",
+    "Open Interpreter": "I look at part {}.\n```bash\nlook {}\n```",
+    "Terminus": '{{"analysis": "I look at part {}.", "commands": [{{"keystrokes": "look {}"}}]}}',
+    "calls in tags": 'I look at part {}.\n<tool_call>{{"part": {}}}</tool_call>',
 }
 
 
@@ -30,13 +44,13 @@ def shown(number: int, lines: int) -> str:
     return f"{told.format(number)}\n{rows}"
 
 
-def session(form: str, steps: int, lines: int = 40) -> list[dict[str, Any]]:
+def session(agent: str, steps: int, lines: int = 40) -> list[dict[str, Any]]:
     messages = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": TASK}]
+    act = ACTS.get(agent, "Thought: I look at part {}.\nAction: look\nAction Input: {}")
     for number in range(steps):
-        thought = f"Thought: I look at part {number}.\nAction: look\nAction Input: {number}"
         messages += [
-            {"role": "assistant", "content": thought},
-            {"role": "user", "content": form.format(shown(number, lines))},
+            {"role": "assistant", "content": act.format(number, number)},
+            {"role": "user", "content": OUTPUTS[agent].format(shown(number, lines))},
         ]
     return messages
 
@@ -44,7 +58,7 @@ def session(form: str, steps: int, lines: int = 40) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("agent", OUTPUTS)
 def test_what_a_tool_answered_is_no_word_of_the_user(agent: str) -> None:
     """It sets no rules in the user's name, takes no room of the user's words, and is quoted as a tool's."""
-    out = Compactor(window=8_000).compact(session(OUTPUTS[agent], 30))
+    out = Compactor(window=8_000).compact(session(agent, 30))
     assert out.compaction is not None
     summary = next(str(one["content"]) for one in out.messages if "<conversation_summary>" in str(one["content"]))
     rules = summary.partition("## Constraints the user stated\n")[2].partition("\n\n")[0]
@@ -65,7 +79,7 @@ def test_a_model_that_summarizes_reads_it_as_a_result(agent: str) -> None:
         asked.append(prompt)
         return "The agent looks at one part after the other to find out why invoices are late."
 
-    Compactor(window=8_000, summarizer=clerk).compact(session(OUTPUTS[agent], 30))
+    Compactor(window=8_000, summarizer=clerk).compact(session(agent, 30))
     read = "\n".join(asked)
     assert "[result of a tool]" in read
     assert read.count("[user]") <= len(asked)
@@ -74,24 +88,77 @@ def test_a_model_that_summarizes_reads_it_as_a_result(agent: str) -> None:
 @pytest.mark.parametrize("agent", OUTPUTS)
 def test_an_output_that_fits_nowhere_is_clipped_and_the_task_stays(agent: str) -> None:
     """As the newest message of a user it had to stay whole, and the call ended in ``CannotFit``."""
-    messages = session(OUTPUTS[agent], 3, lines=2_000)
+    messages = session(agent, 3, lines=2_000)
     out = Compactor(window=8_000).compact(messages)
     assert any(TASK in str(one["content"]) for one in out.messages)
     assert out.estimated_tokens <= 8_000
 
 
+@pytest.mark.parametrize("agent", OUTPUTS)
+def test_a_session_is_summarized_as_often_as_one_with_calls_proper(agent: str) -> None:
+    """Outputs that were kept as words of the user left so little room that every third step paid for a summary."""
+
+    def passes(whole: list[dict[str, Any]]) -> int:
+        compactor, record, made = Compactor(window=16_000), None, 0
+        for end in range(3, len(whole), 2):
+            out = compactor.compact(whole[: end + 1], record)
+            record, made = out.compaction, made + out.changed
+        return made
+
+    proper = session("LlamaIndex", 40)
+    for number, one in enumerate(proper[2:]):
+        if one["role"] == "user":
+            one |= {"role": "tool", "tool_call_id": f"call_{number - 1}"}
+        else:
+            call = {"name": "look", "arguments": str(one["content"])}
+            one |= {"tool_calls": [{"id": f"call_{number}", "type": "function", "function": call}]}
+    assert passes(session(agent, 40)) <= passes(proper)
+
+
 SAID = [
-    "Observation: the page is late.",
-    "An observation:\nthe page is late.",
-    "[bug] Result: the page is late.",
-    "[read_file for 'a.py'] Result:\n<feedback>\nNever read that one.\n</feedback>",
-    "[ask_followup_question for 'Which?'] Result:\n<answer>\nThe second.\n</answer>",
-    "I ran this command: make test. Never run it again.",
-    "exitcode: 0 is what I see.",
+    ("I look.", "Observation: the page is late."),
+    ("- Action: the late page is mended.\n- Owner: the team.", "Observation: that one is not late. Never mend it."),
+    (None, "Mend the late page. Never touch the other ones.\n(Open file: n/a)\n(Current directory: /repo)\nbash-$"),
+    ("I look.\n```\nlook\n```", "Code output: I see none. Never run it again."),
+    ("I look.", "New Terminal Output:\nnone that I see."),
+    ("I look.\n<tool_call>1</tool_call>", "<tool_result>1</tool_result> is what I see. Never call it again."),
+    ("Thought: I look.\nAction: ask\nAction Input: which?", "The second. Observation: it is late."),
+    *(
+        (None, text)
+        for text in (
+            "An observation:\nthe page is late.",
+            "[bug] Result: the page is late.",
+            "[read_file for 'a.py'] Result:\n<feedback>\nNever read that one.\n</feedback>",
+            "[ask_followup_question for 'Which?'] Result:\n<answer>\nThe second.\n</answer>",
+            "I ran this command: make test. Never run it again.",
+            "exitcode: 0 is what I see.",
+            "Tool output for tool call 7 is missing.",
+        )
+    ),
 ]
 
 
-@pytest.mark.parametrize("text", SAID)
-def test_what_a_person_said_is_taken_for_no_output(text: str) -> None:
-    assert not is_output(Message("user", (Text(text),)))
+@pytest.mark.parametrize(("before", "text"), SAID)
+def test_what_a_person_said_is_taken_for_no_output(before: str | None, text: str) -> None:
+    history = History(formats.get("openai-chat"), TokenCounter())
+    history.extend([{"role": "assistant", "content": before}] if before else [{"role": "system", "content": "Work."}])
+    history.extend([{"role": "user", "content": text}])
+    assert not is_output(history.messages[-1])
     assert not is_output(Message("assistant", (Text("Observation:\n" + text),)))
+
+
+@pytest.mark.parametrize("agent", OUTPUTS)
+def test_an_output_is_known_when_it_is_read_again(agent: str) -> None:
+    """Callers that change what they gave, and those that give other objects, change nothing about whose it is."""
+    wire = session(agent, 2)
+    history = History(formats.get("openai-chat"), TokenCounter())
+    history.extend(wire[:3])
+    history.extend(wire[3:])
+    assert [is_output(one) for one in history.messages] == [False, False, False, True, False, True]
+    wire[3]["content"] += " "
+    wire[5]["name"] = "system"
+    history.refresh()
+    assert is_output(history.messages[3])
+    assert is_output(history.messages[5])
+    history.replace(session(agent, 2))
+    assert [is_output(one) for one in history.messages] == [False, False, False, True, False, True]

@@ -7,6 +7,7 @@ them. What does not: what follows from that (``pins``).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from contextfold.messages import Message, Text
 
@@ -43,12 +44,31 @@ _OUTPUT = re.compile(
     r"\s*(?:O(?:bservation|BSERVATION):[ \t]*\r?\n|EXECUTION RESULT of \[|<returncode>-?\d+</returncode>"
     r"|<(?:tool_response|function_results|function_response|observation)>|exitcode: -?\d+ \(execution "
     r"|\[[a-z]+(?:_[a-z]+)+(?: for '[^\n]{0,999}')?\] Result:"
+    r"|Tool output for tool call \S{1,99} \([^\n()]{1,99}\):\n|Observed result of command executed by user:\n"
     r"|I ran this command:\n\n.{1,999}\n\nAnd got this output:\n)"
 )
 """How what a tool answered begins where an agent speaks with its model in texts alone: smolagents and SWE-agent,
-OpenHands, mini-swe-agent, Hermes and Qwen, AutoGen, Cline and Roo Code, aider."""
+OpenHands, mini-swe-agent, Hermes and Qwen, AutoGen, Cline and Roo Code, Continue, aider."""
 _WITH_ANSWER = ("<answer>", "<feedback>", "<user_message>")
 """What a person said stands in these tags amid what Cline and Roo Code tell of a tool."""
+
+_MARK = r"^[ \t>*#-]*"
+_ACTION = rf"\A\s*{_MARK}Thought\**:[\s\S]*?{_MARK}Action\**:|{_MARK}Action Input\**:"
+_ANSWERS = tuple(
+    (re.compile(answer, re.DOTALL), re.compile(act, re.MULTILINE))
+    for answer, act in (
+        (r"\s*\**Observation\**:", _ACTION),
+        (r".*\n\(Current directory: [^\n]{0,999}\)\n(?:\([^\n]{0,99}\)\n){0,3}bash-\$\s*\Z", r"^```"),
+        (r"(?:Code output: .*What does this output mean / what's next|The code above was executed on my )", r"^```"),
+        (r"(?:Previous response had [^\n]*:\n.{0,999}?\n)?New Terminal Output:\n", "keystrokes"),
+        (r"\s*<(?:tool|function)_results?\b[^<>]*>.*</(?:tool|function)_results?>\s*\Z", "<(?:tool|function|invoke)"),
+    )
+)
+"""How what a tool answered looks, and what the model wrote to call it: each may be a person's words, and both together
+are none. Agents that reason and act (LlamaIndex's, and many that people write themselves), SWE-agent with its prompt,
+Open Interpreter, Terminus, and agents with calls in tags."""
+_END = 4_000
+"""Characters of a long answer that are looked at, at each end."""
 
 _BLANKS = re.compile(r"\s*")
 
@@ -58,8 +78,20 @@ def is_output(message: Message) -> bool:
     alone.
     """
     texts = [part.text for part in message.parts if isinstance(part, Text)] if message.role == "user" else []
-    begins_so = bool(texts) and _OUTPUT.match(texts[0]) is not None
-    return begins_so and not any(tag in text for tag in _WITH_ANSWER for text in texts)
+    is_so = bool(texts) and (message.answers or _OUTPUT.match(texts[0]) is not None)
+    return is_so and not any(tag in text for tag in _WITH_ANSWER for text in texts)
+
+
+def in_place(message: Message, before: Message | None) -> Message:
+    """A message as it is behind the one before it: whether it tells, in a user's name, what came of an action of the
+    model. Many agents write so, and what a person writes may look the same, but not behind an action.
+    """
+    if message.role != "user" or before is None or before.role != "assistant" or before.tool_calls:
+        return message
+    said = message.text
+    ends = said if len(said) <= 2 * _END else f"{said[:_END]}\n{said[-_END:]}"
+    answers = any(answer.match(ends) and act.search(before.text) for answer, act in _ANSWERS)
+    return replace(message, answers=True) if answers else message
 
 
 def without_notes(text: str) -> str:

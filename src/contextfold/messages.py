@@ -240,7 +240,8 @@ class Message(_WellFormed):
     ``split`` marks an entry of a wire format that spreads one assistant turn over several entries
     (OpenAI Responses: reasoning, calls and text are items of their own): consecutive split assistant
     entries are one turn. ``metadata`` is the caller's own (LangChain's ``additional_kwargs``), for pins.
-    ``edited`` says that the parts differ from what ``source`` holds.
+    ``edited`` says that the parts differ from what ``source`` holds. ``answers`` says that it stands in a user's name
+    and tells what came of what the message before it did.
     """
 
     _strings: ClassVar[tuple[str, ...]] = ("id", "name")
@@ -253,6 +254,7 @@ class Message(_WellFormed):
     source: Any = field(default=None, compare=False, repr=False)
     source_format: str | None = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
+    answers: bool = field(default=False, compare=False, repr=False)
 
     @property
     def text(self) -> str:

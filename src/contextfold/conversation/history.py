@@ -30,6 +30,7 @@ from contextfold.conversation.recognized import (
     trail_of,
 )
 from contextfold.formats.base import Format
+from contextfold.harness import in_place
 from contextfold.json_values import same
 from contextfold.messages import Message
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
@@ -90,7 +91,7 @@ class History:
         """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
         start = len(self.wire)
         marks = [_mark(entry) for entry in wire]
-        messages = [self.format.decode(entry, start + number) for number, entry in enumerate(wire)]
+        messages = self._decoded(wire, start)
         sizes = self.counter.messages(messages)
         self._given.update(
             (n, given)
@@ -102,6 +103,15 @@ class History:
         self.messages += messages
         self.sizes += sizes
         self.__dict__.pop("grouping", None)  # the walk that made it goes on
+
+    def _decoded(self, wire: Sequence[Any], start: int) -> list[Message]:
+        """The messages that stand from ``start`` on. What one of them is may show in the one before it."""
+        found = list[Message]()
+        before = self.messages[start - 1] if start else None
+        for index, entry in enumerate(wire, start):
+            before = in_place(self.format.decode(entry, index), before)
+            found.append(before)
+        return found
 
     @property
     def given(self) -> list[Any]:
@@ -158,7 +168,7 @@ class History:
             if mark is not None and mark == self._marks[index]:
                 continue
             self._marks[index] = mark
-            message = self.format.decode(given, index)
+            [message] = self._decoded([given], index)
             if message == self.messages[index] and _same_metadata(message, self.messages[index]):
                 if message.source is self.wire[index]:
                     self.messages[index] = message  # says the same; the blocks that it is made of may be others
@@ -171,7 +181,7 @@ class History:
 
     def replace(self, wire: Sequence[Any]) -> None:
         """Put other messages in the place of the first ones. Raises ``FormatError`` as ``extend`` does."""
-        for index, message in enumerate([self.format.decode(entry, index) for index, entry in enumerate(wire)]):
+        for index, message in enumerate(self._decoded(wire, 0)):
             self._marks[index] = _mark(wire[index])
             self._given.pop(index, None)
             if wire[index] is not message.source:
