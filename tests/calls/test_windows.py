@@ -72,9 +72,9 @@ def groups(wire: Wire, format: Format) -> list[Wire]:
 
 
 class Client:
-    """Keeps its messages, and drops the oldest where they are more than fit in."""
+    """Keeps its messages, and drops the oldest where they are more than fit in, behind as many first ones."""
 
-    def __init__(self, format: Format, most: int, *, keeps_first: bool, to_half: bool) -> None:
+    def __init__(self, format: Format, most: int, *, keeps_first: int, to_half: bool) -> None:
         self.format = format
         self.most = most
         self.keeps_first = keeps_first
@@ -136,7 +136,7 @@ def paid(whole: Wire, format: Format, client: Client, *, background: bool) -> tu
 def usual(of: Callable[[], Wire], name: str, *, background: bool) -> int:
     """How many summaries a client pays for that drops nothing."""
     format = formats.get(name)
-    client = Client(format, 10**9, keeps_first=False, to_half=False)
+    client = Client(format, 10**9, keeps_first=0, to_half=False)
     return paid(in_format(of(), format), format, client, background=background)[0]
 
 
@@ -145,10 +145,10 @@ CASES += [(agent, name, False) for name in ("openai-chat", "openai-responses", "
 
 
 @pytest.mark.parametrize("to_half", [False, True], ids=["one at a time", "to half"])
-@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize("keeps_first", [0, 1, 2, 3], ids=["", "keeps the first", "keeps two", "keeps three"])
 @pytest.mark.parametrize(("of", "name", "background"), CASES, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
-    of: Callable[[], Wire], name: str, background: bool, keeps_first: bool, to_half: bool
+    of: Callable[[], Wire], name: str, background: bool, keeps_first: int, to_half: bool
 ) -> None:
     """It paid at each turn in which it dropped some, as long as what it kept was above the trigger."""
     format = formats.get(name)
@@ -224,6 +224,12 @@ def _put_before(wire: Wire) -> Wire:
     return [*wire[:2], {"role": "user", "content": "One more thing."}, *wire[2:]]
 
 
+def _another_first_answer(wire: Wire) -> Wire:
+    """Of the first messages that a client keeps; of a window, where it keeps only the task."""
+    wire[4]["content"] = "The ledger has no entry of that name."
+    return wire
+
+
 def _without_instructions(wire: Wire) -> Wire:
     return wire[1:]
 
@@ -255,25 +261,29 @@ OTHER = [
     _results_swapped,
     _put_before,
     _without_instructions,
+    _another_first_answer,
 ]
 
 
-def window_of(wire: Wire, record: Compaction, left: int) -> Wire:
-    """The instructions and the task, and of what the record covers the newest messages, by whole groups."""
+def window_of(wire: Wire, record: Compaction, left: int, first: int = 2) -> Wire:
+    """The first messages, and of what the record covers the newest ones, by whole groups."""
     start = record.covers - left
     while wire[start]["role"] == "tool":
         start += 1
-    return copy.deepcopy([*wire[:2], *wire[start:]])
+    return copy.deepcopy([*wire[:first], *wire[start:]])
 
 
+@pytest.mark.parametrize("first", [2, 5], ids=["", "keeps more of the oldest"])
 @pytest.mark.parametrize("other", [None, *OTHER], ids=lambda one: one.__name__ if one else "a window")
-def test_anything_else_than_dropped_messages_gets_a_new_summary(other: Callable[[Wire], Wire] | None) -> None:
+def test_anything_else_than_dropped_messages_gets_a_new_summary(
+    other: Callable[[Wire], Wire] | None, first: int
+) -> None:
     """The old one would tell what is not there, or what another one said."""
     wire = ided()
     record = Compactor(window=WINDOW).compact(wire).compaction
     assert record is not None
     assert record.summary is not None
-    given = window_of(wire, record, COVERED)
+    given = window_of(wire, record, COVERED, first)
     out = Compactor(window=WINDOW).compact(given if other is None else other(given), record)
     is_set_aside = "compaction_set_aside" in [event.name for event in out.events]
     assert is_set_aside is (other is not None)
@@ -282,9 +292,9 @@ def test_anything_else_than_dropped_messages_gets_a_new_summary(other: Callable[
 
 
 @pytest.mark.parametrize("place", [1, 40, 90])
-@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize("keeps_first", [0, 1, 2, 3], ids=["", "keeps the first", "keeps two", "keeps three"])
 def test_the_view_of_a_client_that_drops_messages_is_the_one_of_before_without_them(
-    place: int, keeps_first: bool
+    place: int, keeps_first: int
 ) -> None:
     """Wherever the summary stands, and something that was quoted again."""
     whole = ided()
@@ -455,7 +465,7 @@ def test_what_a_user_demanded_stays_when_the_client_has_dropped_it(summarizer: A
     """The passes that follow have no message to read it from."""
     policy = Policy(recent_users=0)  # what users say leaves the view with all else
     compactor, record, passes = Compactor(window=WINDOW, summarizer=summarizer, policy=policy), None, 0
-    client, rule = Client(CHAT, int(WINDOW * 4.5), keeps_first=False, to_half=False), "Never write into `orders_1993`."
+    client, rule = Client(CHAT, int(WINDOW * 4.5), keeps_first=0, to_half=False), "Never write into `orders_1993`."
     for n, message in enumerate(agent()):
         client.add({**message, "content": rule} if n == 10 else message)
         if n >= 10 and message["role"] != "assistant":

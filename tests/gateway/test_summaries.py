@@ -472,16 +472,16 @@ def with_own_ids(messages: list[Any], since: int = 0) -> list[Any]:
     return read
 
 
-def window_of(messages: list[Any], groups: int, *, keeps_first: bool) -> list[Any]:
+def window_of(messages: list[Any], groups: int, *, keeps_first: int) -> list[Any]:
     """The instructions, perhaps the task, and the newest calls with their results."""
     kept = sum(message.get("role") == "system" for message in messages) + keeps_first
     return [*messages[:kept], *messages[max(kept, len(messages) - 2 * groups) :]]
 
 
-@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize("keeps_first", [0, 1, 4], ids=["", "keeps the first", "keeps some of the first"])
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
 def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
-    tmp_path: Path, wire: str, keeps_first: bool
+    tmp_path: Path, wire: str, keeps_first: int
 ) -> None:
     """Each turn began otherwise than the one before, and paid."""
 
@@ -510,7 +510,7 @@ def test_what_a_client_has_dropped_is_told_to_no_one_whose_messages_are_the_same
         said = [dict(message) for message in messages]
         said[1]["content"] += f" I am {name}."
         given = with_own_ids(said, 60) if name == "Anna" and ids != "numbered" else said
-        return compact(body_of("openai-chat", window_of(given, 50, keeps_first=False) if len(said) > 126 else given))
+        return compact(body_of("openai-chat", window_of(given, 50, keeps_first=0) if len(said) > 126 else given))
 
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
         with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:

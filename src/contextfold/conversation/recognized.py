@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from contextfold.conversation.cleared import is_cleared
@@ -94,23 +95,37 @@ def is_same_left(before: At, now: At, gone: range, count: int) -> bool:
     return any(id == other and _is_random(id) for id, other in answered)
 
 
-def dropped(told: Sequence[Any], now: Sequence[Any], covers: int, start: int, first: int | None) -> range | None:
+def dropped(
+    told: Sequence[Any], now: Sequence[Any], covers: int, start: int, first: int | None, *, more: bool = True
+) -> range | None:
     """The oldest of the first ``covers`` messages of before, which a client has dropped: all else of them is there as
     it was. ``told`` and ``now``: the newest of these, and the messages now, or their trails. Before what is dropped may
-    stand ``start`` instructions, or all messages up to the ``first`` one of a user.
+    stand ``start`` instructions, all messages up to the ``first`` one of a user, or ``more`` of the oldest.
 
     None where anything else differs, nothing is left, or it is not certain which are gone.
     """
+    missing, common = covers - len(told), start
+    if missing <= start:  # how it began is known
+        pairs = zip(told[start - missing :], now[start:covers], strict=False)
+        common += sum(1 for _ in takewhile(lambda pair: same(*pair), pairs))
+    usual = {start} if first is None or common <= first else {start, first + 1}
+    # Only then the most that both begin with: a window may by chance begin as the whole does.
+    found = _without(usual, told, now, covers)
+    if not found and more:
+        found = _without({common}, told, now, covers)
+    return found.pop() if len(found) == 1 else None
+
+
+def _without(beginnings: Iterable[int], told: Sequence[Any], now: Sequence[Any], covers: int) -> set[range]:
+    """What may have been dropped behind one of these beginnings."""
     missing, found = covers - len(told), set[range]()
-    for head in {start, start if first is None else first + 1}:
-        if head > start and (missing > start or not _are_same(told[start - missing : head - missing], now[start:head])):
-            continue
+    for head in beginnings:
         for left in range(min(len(now), covers - max(1, missing - head)), head, -1):
             gone = covers - left
             ends_so = same(now[left - 1], told[-1])  # most do not
             if ends_so and _are_same(now[head:left], told[head + gone - missing :]):
                 found.add(range(head, head + gone))
-    return found.pop() if len(found) == 1 else None
+    return found
 
 
 def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -344,7 +344,9 @@ class Compaction(BaseModel):
             return None
         first = pins.first_user(history.messages)
         now = history.trail(min(self.covers, (start if first is None else first + 1) + len(trail)))
-        return dropped(trail, now, self.covers, start, first)
+        # Of a thread that a framework keeps, a message is gone because someone has deleted it.
+        is_thread = history.format.name == "langchain"
+        return dropped(trail, now, self.covers, start, first, more=not is_thread)
 
     def _is_of(self, history: History) -> bool:
         return (
