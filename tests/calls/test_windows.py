@@ -160,18 +160,21 @@ def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
     assert aside == 0
 
 
-@pytest.mark.parametrize("keeps_first", [False, True], ids=["", "keeps the first"])
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("keeps_first", [0, 1, 2, 3], ids=["", "keeps the first", "keeps two", "keeps three"])
 def test_a_client_that_keeps_its_last_messages_pays_no_more_where_that_parts_results_from_their_calls(
-    keeps_first: bool,
+    keeps_first: int, name: str
 ) -> None:
-    asked, kept, record = list[str](), Wire(), None
-    for message in ided():
+    """Also where each of the calls that are made at a time is an item of its own, and some of them are gone."""
+    asked, kept, record, format = list[str](), Wire(), None, formats.get(name)
+    for message in in_format(ided(), format):
         kept.append(message)
-        if message["role"] == "assistant":
+        if is_answer(message, format):
             continue
-        head = 1 + keeps_first
+        head = formats.opening(kept) + keeps_first
         kept = [*kept[:head], *kept[head:][-75:]]
-        out = Compactor(window=WINDOW, summarizer=lambda prompt: asked.append(prompt) or SAID).compact(kept, record)
+        subject = Compactor(window=WINDOW, summarizer=lambda prompt: asked.append(prompt) or SAID)
+        out = subject.compact(kept, record, format=name)
         record = out.compaction
         assert "compaction_set_aside" not in [event.name for event in out.events]
         assert [entry.index for entry in out.ledger] == list(range(len(kept)))

@@ -174,26 +174,30 @@ def order(messages: Iterable[Message]) -> bytes:
 
 def linked(messages: Sequence[Message]) -> list[list[tuple[int, int]]]:
     """For each message, which calls its results answer: how far before it, and the place among the calls there. Nothing
-    of one that answers the oldest call that waits, nor before all calls, where its own may be gone.
+    of those that answer the newest calls in their order, nor where the call or others of them are not there: a client
+    may have dropped them.
     """
     calls: dict[str, tuple[int, int]] = {}
-    waiting: list[tuple[int, int]] = []
+    waits = 0, 0
     links = list[list[tuple[int, int]]]()
     for n, message in enumerate(messages):
-        results = message.tool_results
         links.append([])
-        for result in results:
-            asked = calls.get(result.call_id, (n, -1))
-            if waiting[:1] == [asked]:
-                waiting.pop(0)
-            elif calls:
+        for result in message.tool_results:
+            asked = calls.get(result.call_id)
+            if asked is not None and asked >= waits:
+                waits = asked[0], asked[1] + 1
+            elif asked is not None:
                 links[-1].append((n - asked[0], asked[1]))
-        if made := {call.id: (n, place) for place, call in enumerate(message.tool_calls)}:
-            calls.update(made)
-            waiting = list(made.values())
-        elif not results:  # what was not answered yet never is
-            waiting = []
+        calls.update({call.id: (n, place) for place, call in enumerate(message.tool_calls)})
+        is_same_turn = n > 0 and _is_item(message) and _is_item(messages[n - 1])
+        if (message.tool_calls or not message.tool_results) and not is_same_turn:
+            waits = n, 0  # what was not answered yet never is
     return links
+
+
+def _is_item(message: Message) -> bool:
+    """Whether it is one of those in which a wire format spreads one answer of the model."""
+    return message.split and message.role == "assistant"
 
 
 def _is_mark(part: Part) -> bool:
