@@ -19,6 +19,7 @@ from typing import Any, TypeGuard
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from contextfold.conversation.recognized import is_same_left
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.deepagents import large_results, media
 from contextfold.integrations.deepagents.arguments import Arguments
@@ -35,8 +36,11 @@ from contextfold.integrations.deepagents.views import (
     position_of,
     view_of,
 )
+from contextfold.integrations.known_lists import left_of
 from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.folding import DueFold, SummarizerFailed
+from contextfold.integrations.langchain.paid import says_the_same
 from contextfold.integrations.langchain.sending import Sending, shortened, valid
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
@@ -96,10 +100,28 @@ class Passes:
         else:
             self._sendings.put(key, sending)
         saved = RememberedEvent.from_state(state).aligned(messages)
-        unsaved = self._unsaved.get(key)
-        now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
+        now = self._remembered(key, saved, messages)
         shortened = position_of(messages, now.shortened_until)
         return self._viewed(ModelTurn(key, messages, saved, now, sending, shortened))
+
+    def _remembered(self, key: ThreadKey, saved: RememberedEvent, messages: Sequence[AnyMessage]) -> RememberedEvent:
+        """What is remembered of a thread: what the state has, or what was paid for since."""
+        unsaved = self._unsaved.get(key)
+        if unsaved is not None and unsaved.continues(saved, messages):
+            return unsaved.now
+        # Without a thread no state has anything at the beginning of a run: its messages tell which conversation it is.
+        if key.thread_id or saved != RememberedEvent() or not messages:
+            return saved
+        alike = [(one.messages, one) for one in self._unsaved.all() if one.key[:2] == key[:2]]
+        found = next(((one, range(0)) for _, one in alike if one.is_said_in(messages)), None)
+        found = found or left_of(alike, messages, FORMAT)
+        if found is None:
+            return saved
+        known, gone = found
+        now = known.now.without(gone, messages)
+        self._unsaved.drop(known.key)
+        self._unsaved.put(key, _Unsaved(key, saved, now, messages))
+        return now
 
     async def prepared(self, turn: ModelTurn, budget: int | None, files: Files) -> ModelTurn:
         """The turn with its arguments truncated and its older messages summarized, where that is due."""
@@ -158,7 +180,7 @@ class Passes:
         made = await files.ports.compute(self._viewed, replace(turn, now=now))
         if cutoff == turn.start and made.tokens >= turn.tokens:
             return turn
-        self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
+        self._unsaved.put(turn.key, _Unsaved(turn.key, turn.saved, now, turn.messages))
         return made
 
     def can_part(self, turn: ModelTurn, due: DueFold) -> bool:
@@ -301,15 +323,30 @@ class _Material:
 class _Unsaved:
     """What the state is to remember as soon as an answer lets it, and the state that it was made from."""
 
+    key: ThreadKey
     base: RememberedEvent
     now: RememberedEvent
-    count: int
-    last_id: str | None
+    messages: Sequence[AnyMessage]
 
     def continues(self, saved: RememberedEvent, messages: Sequence[AnyMessage]) -> bool:
         """Whether the state is still that one, perhaps with more messages."""
-        is_longer = 0 < self.count <= len(messages) and messages[self.count - 1].id == self.last_id
-        return self.base == saved and is_longer
+        count = len(self.messages)
+        return self.base == saved and 0 < count <= len(messages) and messages[count - 1].id == self.messages[-1].id
+
+    def is_said_in(self, messages: Sequence[AnyMessage]) -> bool:
+        """Whether what left the view is there as it was, whatever ids LangGraph has drawn for it. A summary that tells
+        of messages which a caller has dropped before may be another one's: an id of a call has to say that it is not.
+        """
+        event, count = self.now.event, len(self.messages)
+        if event is None or count > len(messages):
+            return False
+        told = self.messages[: event.cutoff] if event.is_whole else self.messages
+        if not all(map(says_the_same, told, messages)):
+            return False
+        if event.is_whole:
+            return True
+        before, now = ([FORMAT.decode(one) for one in some] for some in (self.messages, messages))
+        return is_same_left(before.__getitem__, now.__getitem__, range(0), count)
 
 
 def _is_parents(message: AnyMessage) -> TypeGuard[HumanMessage]:

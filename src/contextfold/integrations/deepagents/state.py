@@ -77,6 +77,23 @@ class SummarizationEvent:
             is_whole=False,
         )
 
+    def without(self, gone: range, messages: Sequence[AnyMessage]) -> SummarizationEvent:
+        """The event as it is in these messages, where the caller has dropped those ``gone`` of before."""
+
+        def place(n: int) -> int:
+            return n - len(gone) if n >= gone.stop else min(n, gone.start)
+
+        cutoff = place(self.cutoff)
+        return replace(
+            self,
+            cutoff=cutoff,
+            created_at=max(cutoff, place(self.created_at)),
+            archived_until=place(self.archived_until),
+            covered_to=messages[cutoff - 1].id if cutoff else None,
+            kept_from=messages[cutoff].id if cutoff < len(messages) else None,
+            is_whole=self.is_whole and not gone,
+        )
+
     def _cutoff_in(self, messages: Sequence[AnyMessage]) -> int:
         if self.covered_to is None:  # an event of deepagents: it has the index alone
             return self.cutoff
@@ -140,6 +157,10 @@ class RememberedEvent:
     def aligned(self, messages: Sequence[AnyMessage]) -> RememberedEvent:
         """With the event's indices as they are in these messages."""
         return self if self.event is None else replace(self, event=self.event.aligned(messages))
+
+    def without(self, gone: range, messages: Sequence[AnyMessage]) -> RememberedEvent:
+        """As it is in these messages, where the caller has dropped those ``gone`` of before."""
+        return self if self.event is None else replace(self, event=self.event.without(gone, messages))
 
     def update_since(self, before: RememberedEvent) -> dict[str, Any]:
         """What to change in a state that remembers ``before``."""

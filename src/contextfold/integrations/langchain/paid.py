@@ -59,7 +59,7 @@ class PaidFolds:
         for own, before, folded in self._made.all():
             stays = {id(message) for message in folded}
             both = list(zip(before, messages, strict=False))
-            is_it = all(id(one) in stays or _says_the_same(one, other) for one, other in both)
+            is_it = all(id(one) in stays or says_the_same(one, other) for one, other in both)
             if is_it and len(before) <= len(messages) and own[:2] == key[:2]:
                 return _folded_now(folded, before, messages)
         # A client that keeps a window of its own has dropped the oldest: nothing else tells of those but the summary.
@@ -80,8 +80,10 @@ def _folded_now(
     return [*(now.get(id(one), one) for one in folded), *messages[len(before) :]]
 
 
-def _says_the_same(known: AnyMessage, message: AnyMessage) -> bool:
-    # LangGraph draws ids for what a caller gives as mappings, and others at each run.
+def says_the_same(known: AnyMessage, message: AnyMessage) -> bool:
+    """Whether a message is the known one, as far as LangGraph leaves it: it draws ids for what a caller gives as
+    mappings, and others at each run.
+    """
     if known.id != message.id and _is_drawn(known) and _is_drawn(message):
         message = message.model_copy(update={"id": known.id})
     return is_same(known, message)
