@@ -23,6 +23,9 @@ At = Callable[[int], Message]
 """The message at a place."""
 SayingAt = Callable[[int], Saying]
 
+MOST_FIRST = 8
+"""Messages that a client may keep from the beginning of a conversation while it drops those behind them; clients keep
+one to six. What is gone from farther on, someone has deleted, and no summary is to go on telling of it."""
 LONGEST_TRAIL = 300
 """Messages. Windows that clients keep have some ten, or a hundred; a record grows with no more."""
 
@@ -111,7 +114,7 @@ def dropped(
     usual = {start} if first is None or common <= first else {start, first + 1}
     # Only then the most that both begin with: a window may by chance begin as the whole does.
     found = _without(usual, told, now, covers)
-    if not found and more:
+    if not found and more and common <= start + MOST_FIRST:
         found = _without({common}, told, now, covers)
     return found.pop() if len(found) == 1 else None
 
