@@ -245,7 +245,11 @@ def test_media_that_chat_cannot_carry_becomes_a_note() -> None:
         ({"role": "tool", "content": "x"}, "no 'tool_call_id'"),
         ({"role": "assistant", "tool_calls": {}}, "'tool_calls' is a list"),
         ({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "tool call 0: 'id' is missing"),
-        ({"role": "assistant", "tool_calls": [{"id": ""}]}, "tool call 0: 'id' is empty"),
+        ({"role": "assistant", "tool_calls": [{"id": 7}]}, "tool call 0: 'id' is a number"),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": ""}}]},
+            "tool call 0: 'name' is empty",
+        ),
         (
             {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": 3}}]},
             "tool call 0: 'name' is a number",

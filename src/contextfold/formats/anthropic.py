@@ -45,7 +45,7 @@ class Anthropic:
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(
-        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True, sets_between=_sets
+        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]|\A\Z"), user_first=True, bare_end=True, sets_between=_sets
     )
 
     @values.guarded
@@ -105,11 +105,11 @@ def _without_blanks(part: Part) -> Part:
 def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     kind = values.block_type(block)
     if kind == "tool_use":
-        call_id = values.required_text(block, "id", "a tool_use block", index)
+        call_id = values.call_id(block, "id", "a tool_use block", index)
         name = values.required_text(block, "name", "a tool_use block", index)
         return ToolCall(call_id, name, values.arguments_text(block.get("input")), source=block)
     if kind == "tool_result":
-        call_id = values.required_text(block, "tool_use_id", "a tool_result block", index)
+        call_id = values.call_id(block, "tool_use_id", "a tool_result block", index)
         content = values.decoded_content(block.get("content"), _decode_inner_block, index, "a tool_result")
         return ToolResult(call_id, content, is_error=block.get("is_error") is True, source=block)
     if kind in REASONING_BLOCKS:

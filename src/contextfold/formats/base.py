@@ -26,7 +26,8 @@ class Rules:
     """What a provider demands of a list of messages, beside results that follow their calls. The default: nothing."""
 
     not_in_call_ids: re.Pattern[str] | None = None
-    """A character that no id of a call may have; and no two calls share an id. None: any id, as often as it comes."""
+    """A character that no id of a call may have, or that an id is empty; and no two calls share an id. None: any id, as
+    often as it comes."""
     longest_call_id: int | None = None
     """Characters that the id of a call may have. None: any number."""
     results_have_kinds: bool = False

@@ -83,7 +83,7 @@ class BedrockConverse:
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(
         takes_bytes=True,
-        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_.:-]"),
+        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_.:-]|\A\Z"),
         longest_call_id=64,
         user_first=True,
         takes_turns=True,
@@ -150,11 +150,11 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     if any(isinstance(held := block.get(kind), dict) and held.get("type") for kind in ("toolUse", "toolResult")):
         return values.opaque(block, _label(block))  # a tool that Bedrock runs: call and result stand in one message
     if isinstance(call := block.get("toolUse"), dict):
-        call_id = values.required_text(call, "toolUseId", "a toolUse block", index)
+        call_id = values.call_id(call, "toolUseId", "a toolUse block", index)
         name = values.required_text(call, "name", "a toolUse block", index)
         return ToolCall(call_id, name, values.arguments_text(call.get("input")), source=block)
     if isinstance(result := block.get("toolResult"), dict):
-        call_id = values.required_text(result, "toolUseId", "a toolResult block", index)
+        call_id = values.call_id(result, "toolUseId", "a toolResult block", index)
         content = values.decoded_content(result.get("content"), _decode_inner_block, index, "a toolResult")
         return ToolResult(call_id, content, is_error=result.get("status") == "error", source=block)
     if isinstance(thinking := block.get("reasoningContent"), dict):

@@ -156,7 +156,7 @@ def _decode_parts(
         if fields.get("tool_call_id") is None and name is not None:
             call_id = values.legacy_id(name)  # the older FunctionMessage has no id
         else:
-            call_id = _id_of(fields, "tool_call_id", "a tool message", index)
+            call_id = values.call_id(fields, "tool_call_id", "a tool message", index)
         inner = values.decoded_content(content, _decode_inner_block, index)
         return (ToolResult(call_id, inner, name=name, is_error=fields.get("status") == "error", source=content),)
     if role != "assistant":
@@ -200,11 +200,6 @@ def _is_without_id(key: str, entry: Mapping[str, Any]) -> bool:
     return entry.get("id") is None and (key == INVALID or "id" in entry)
 
 
-def _id_of(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
-    """An id, which may be empty: LangChain answers a call whose provider gave it an empty one under that."""
-    return "" if wire.get(key) == "" else values.required_text(wire, key, what, index)
-
-
 def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> list[ToolCall]:
     listed: list[Any] = []
     for key in (CALLS, INVALID):
@@ -223,7 +218,7 @@ def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index:
 def _decode_entry(entry: Any, position: int, index: int | None) -> ToolCall:
     what = f"tool call {position}"
     entry = values.as_object(entry, index, what)
-    call_id = _id_of(entry, "id", what, index)
+    call_id = values.call_id(entry, "id", what, index)
     name = values.optional_text(entry, "name") or ""
     return ToolCall(call_id, name, _arguments(entry.get("args")), source=CallSource(None, entry))
 

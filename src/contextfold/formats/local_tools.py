@@ -49,7 +49,8 @@ def answered_id(item: Mapping[str, Any]) -> Any:
     """The id of the call that an output answers; None if it names none. Of the first shell tool, the SDK's type has no
     other field for it than ``id``.
     """
-    return item.get("call_id") or (item.get("id") if item.get("type") == FIRST_SHELL_OUTPUT else None)
+    answered = item.get("call_id")
+    return item.get("id") if not answered and item.get("type") == FIRST_SHELL_OUTPUT else answered
 
 
 def decoded_chunk(block: Mapping[str, Any]) -> Text | None:

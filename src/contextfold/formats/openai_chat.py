@@ -215,7 +215,7 @@ def _decode_calls(entry: Mapping[str, Any], index: int | None) -> list[ToolCall 
 def _decode_call(call: Any, position: int, index: int | None) -> ToolCall:
     what = f"tool call {position}"
     call = values.as_object(call, index, what)
-    call_id = values.required_text(call, "id", what, index)
+    call_id = values.call_id(call, "id", what, index)
     inner, key = _call_body(call)
     if inner is call and isinstance(call.get("function"), str):
         name = call["function"]
@@ -256,10 +256,10 @@ def _decode_result(entry: Mapping[str, Any], role: str, index: int | None) -> To
 def _answered(entry: Mapping[str, Any], index: int | None) -> str:
     several = entry.get("tool_call_ids")
     listed = several[0] if isinstance(several, list) and several else None
-    for value in (entry.get("tool_call_id"), listed, entry.get("id")):
-        if isinstance(value, str) and value:
-            return value
-    raise FormatError("a tool message has no 'tool_call_id': name the call that it answers", index=index)
+    named = [id for id in (entry.get("tool_call_id"), listed, entry.get("id")) if isinstance(id, str)]
+    if not named:
+        raise FormatError("a tool message has no 'tool_call_id': name the call that it answers", index=index)
+    return next(filter(None, named), "")  # as ``values.call_id``
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def _decode_reasoning(item: dict[str, Any]) -> Reasoning:
 
 def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall:
     what = f"a {kind} item"
-    call_id = values.required_text(item, "call_id", what, index)
+    call_id = values.call_id(item, "call_id", what, index)
     name = values.required_text(item, "name", what, index) if kind in NAMED_CALLS else kind.removesuffix("_call")
     value = item.get(_arguments_key(item))
     if not isinstance(value, str | dict | None) and not (kind == local_tools.COMPUTER and isinstance(value, list)):
@@ -130,7 +130,7 @@ def _arguments_key(item: Mapping[str, Any]) -> str:
 
 def _decode_output(item: dict[str, Any], kind: str, index: int | None) -> ToolResult:
     named = {"call_id": local_tools.answered_id(item)}
-    call_id = values.required_text(named, "call_id", f"a {kind} item", index)
+    call_id = values.call_id(named, "call_id", f"a {kind} item", index)
     local = local_tools.CALL_OF.get(kind)
     content: tuple[Any, ...] = (values.opaque(item),)
     if local != local_tools.SEARCH:

@@ -151,12 +151,17 @@ def role_of(wire: Mapping[str, Any], allowed: Sequence[str], index: int | None) 
 
 
 def required_text(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
-    """A string that must be there, such as the id of a call."""
+    """A string that must be there, such as the name of a tool."""
     value = wire.get(key)
     if not isinstance(value, str) or not value:
         found = "is missing" if value is None else f"is {kind_of(value)}" if value != "" else "is empty"
         raise FormatError(f"{what}: {key!r} {found}, and must be a string", index=index)
     return value
+
+
+def call_id(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
+    """The id of a call. It may be empty: some servers give none, and clients answer such a call under that."""
+    return "" if wire.get(key) == "" else required_text(wire, key, what, index)
 
 
 def optional_text(wire: Mapping[str, Any], key: str) -> str | None:
