@@ -7,6 +7,7 @@ them. What does not: what follows from that (``pins``).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from contextfold.messages import Message, Text
@@ -41,16 +42,24 @@ _QUOTED = re.compile(r'^([ \t]*[-*] )"(.*)"[ \t]*$', re.M)
 """What a harness writes when it goes on from a summary of its model, and the user's words in it."""
 
 _OUTPUT = re.compile(
-    r"\s*(?:O(?:bservation|BSERVATION):[ \t]*\r?\n|EXECUTION RESULT of \[|<returncode>-?\d+</returncode>"
-    r"|<(?:tool_response|function_results|function_response|observation)>|exitcode: -?\d+ \(execution "
-    r"|\[[a-z]+(?:_[a-z]+)+(?: for '[^\n]{0,999}')?\] Result:"
+    r"\s*(?:(?P<step>Observation:[ \t]*\r?\n|Call id: [^\n]{1,200}\nError:\n)|OBSERVATION:[ \t]*\r?\n"
+    r"|EXECUTION RESULT of \[|<returncode>-?\d+</returncode>|exitcode: -?\d+ \(execution "
+    r"|<(?P<tag>tool_response|function_results|function_response|observation)>"
+    r"|\[(?P<tool>[a-z]+(?:_[a-z]+)+)(?: for '(?s:.){0,9999}?')?\] Result:"
     r"|Tool output for tool call \S{1,99} \([^\n()]{1,99}\):\n|Observed result of command executed by user:\n"
     r"|I ran this command:\n\n.{1,999}\n\nAnd got this output:\n)"
 )
 """How what a tool answered begins where an agent speaks with its model in texts alone: smolagents and SWE-agent,
 OpenHands, mini-swe-agent, Hermes and Qwen, AutoGen, Cline and Roo Code, Continue, aider."""
-_WITH_ANSWER = ("<answer>", "<feedback>", "<user_message>")
-"""What a person said stands in these tags amid what Cline and Roo Code tell of a tool."""
+_NEW_TASK = "New task:\n"
+"""What smolagents writes before the next task, in one message with what the last tool answered."""
+_ANSWER = re.compile(r"\s*<(answer|user_message)>\n")
+_FEEDBACK, _END_OF_FEEDBACK = "<feedback>\n", "\n</feedback>"
+_ASKS = ("question", "completion", "respond")
+"""How the names of tools end that ask a person. Cline and Roo Code tell the answer, and what else the person says, in
+tags; a page that a tool has read may have such tags as well."""
+_LONGEST_LEAD = 300
+"""Characters of the line before feedback: "The user denied this operation and provided the following feedback:"."""
 
 _MARK = r"^[ \t>*#-]*"
 _ACTION = rf"\A\s*{_MARK}Thought\**:[\s\S]*?{_MARK}Action\**:|{_MARK}Action Input\**:"
@@ -75,11 +84,33 @@ _BLANKS = re.compile(r"\s*")
 
 def is_output(message: Message) -> bool:
     """Whether a message in a user's name is what a tool answered, of an agent that speaks with its model in texts
-    alone.
+    alone, and nothing else.
+    """
+    return parted(message)[1] is None
+
+
+def parted(message: Message) -> tuple[Message | None, Message | None]:
+    """What of a message a tool answered in the user's name, and what someone said; None for what there is nothing of.
+
+    Clients whose roles have to alternate send what a person says next in one message with what a tool answered.
     """
     texts = [part.text for part in message.parts if isinstance(part, Text)] if message.role == "user" else []
-    is_so = bool(texts) and (message.answers or _OUTPUT.match(texts[0]) is not None)
-    return is_so and not any(tag in text for tag in _WITH_ANSWER for text in texts)
+    begins = _OUTPUT.match(texts[0]) if texts else None
+    if begins is None:
+        return (message, None) if texts and message.answers else (None, message)
+    spans = [(0, 0)] * len(texts)
+    if tool := begins["tool"]:
+        starts = [begins.end()] + [0] * (len(texts) - 1)
+        spans = [_in_tags(text, start, tool) for text, start in zip(texts, starts, strict=True)]
+    elif begins["tag"] or begins["step"]:
+        spans = _behind(texts, f"</{begins['tag']}>" if begins["tag"] else "")
+    if not any(end for _, end in spans):
+        return message, None
+    said = [text[start:end] for text, (start, end) in zip(texts, spans, strict=True)]
+    rest = iter([text[:start] + text[end:] for text, (start, end) in zip(texts, spans, strict=True)])
+    answered = [replace(part, text=next(rest)) if isinstance(part, Text) else part for part in message.parts]
+    own = tuple(Text(text) for text in said if text.strip())
+    return replace(message, parts=tuple(answered)), replace(message, parts=own) if own else None
 
 
 def in_place(message: Message, before: Message | None) -> Message:
@@ -92,6 +123,32 @@ def in_place(message: Message, before: Message | None) -> Message:
     ends = said if len(said) <= 2 * _END else f"{said[:_END]}\n{said[-_END:]}"
     answers = any(answer.match(ends) and act.search(before.text) for answer, act in _ANSWERS)
     return replace(message, answers=True) if answers else message
+
+
+def _in_tags(text: str, start: int, tool: str) -> tuple[int, int]:
+    """Where a person speaks in a text of what this tool answered, which begins at ``start``."""
+    if tool.endswith(_ASKS) and (opening := _ANSWER.match(text, start)):
+        end = text.find(f"\n</{opening[1]}>", opening.end())
+        return (opening.end(), end) if end >= 0 else (0, 0)
+    at, last = text.find(_FEEDBACK, start), text.rfind(_END_OF_FEEDBACK) - len(_FEEDBACK)
+    while 0 <= at <= last:
+        before = text[max(start, at - _LONGEST_LEAD) : at].rstrip("\n")
+        if not before.strip() or "The user " in before.rpartition("\n")[2]:
+            opened = at + len(_FEEDBACK)
+            return opened, text.find(_END_OF_FEEDBACK, opened)
+        at = text.find(_FEEDBACK, at + 1)
+    return 0, 0
+
+
+def _behind(texts: Sequence[str], end: str) -> list[tuple[int, int]]:
+    """The same in each text behind the last such ``end`` of an output; without one, from smolagents' next task on."""
+    for place in range(len(texts) - 1, -1, -1):
+        text = texts[place]
+        begins = 0 if text.startswith(_NEW_TASK) else -1
+        at = text.rfind(end) if end else text.rfind("\n" + _NEW_TASK) + 1 or begins
+        if at >= 0:
+            return [(0, 0)] * place + [(at + len(end), len(text))] + [(0, len(one)) for one in texts[place + 1 :]]
+    return [(0, 0)] * len(texts)
 
 
 def without_notes(text: str) -> str:

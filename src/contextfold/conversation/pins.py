@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
-from contextfold.harness import is_output, without_notes
+from contextfold.harness import is_output, parted, without_notes
 from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
@@ -36,6 +36,7 @@ def is_person(message: Message) -> bool:
     """A genuine user message: not only tool results, not an earlier summary, not a harness's note."""
     return (
         message.is_user_turn
+        and not is_output(message)
         and not is_summary(message)
         and (bool(own_text(message)) or any(isinstance(part, Media | Opaque) for part in message.parts))
         and not _is_marked_summary(message)
@@ -50,9 +51,8 @@ def _is_marked_summary(message: Message) -> bool:
 
 def own_text(message: Message) -> str:
     """What a message says besides the notes of a harness and a summary that was joined to it."""
-    if is_output(message):
-        return ""
-    texts = (part.text for part in message.parts if isinstance(part, Text))
+    _, spoken = parted(message)
+    texts = (part.text for part in spoken.parts if isinstance(part, Text)) if spoken else ()
     said = (without_notes(text) for text in texts if OPEN not in text or parse(text) is None)
     return "\n".join(text for text in said if text)
 

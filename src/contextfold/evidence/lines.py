@@ -21,7 +21,7 @@ from typing import Any
 from contextfold import identifiers, json_values, quoting
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.evidence.tables import unquoted
-from contextfold.harness import is_note, is_output, pieces, without_reminders
+from contextfold.harness import is_note, parted, pieces, without_reminders
 from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, texts
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
@@ -178,7 +178,13 @@ def _put_together(runs: Sequence[_Run]) -> Lines:
 def _entries(message: Message) -> Iterator[_Entry]:
     if message.is_instruction:
         return
-    is_tools = is_output(message)
+    answered, said = parted(message)
+    for is_tools, one in ((True, answered), (False, said)):
+        if one is not None:
+            yield from _entries_of(one, is_tools=is_tools)
+
+
+def _entries_of(message: Message, *, is_tools: bool) -> Iterator[_Entry]:
     for part in message.parts:
         if isinstance(part, ToolResult) or (is_tools and isinstance(part, Text)):
             yield "tool", False, _cut_lines(weighed(without_reminders("\n".join(texts(part)))))

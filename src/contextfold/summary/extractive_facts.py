@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.harness import is_inserted, is_output, said_in, typed, without_notes
+from contextfold.harness import is_inserted, is_output, parted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.quoting import uncolored
 from contextfold.summary import extractive_cues as cues
@@ -360,9 +360,10 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
 
 
 def _typed(message: Message, *, noted: bool = True) -> str:
+    _, said = parted(message)
     texts = [
         typed(uncolored(part.text))
-        for part in message.parts
+        for part in (said.parts if said else ())
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
     return "\n".join(texts if noted else map(without_notes, texts))

@@ -19,7 +19,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 from contextfold import quoting
-from contextfold.harness import is_output
+from contextfold.harness import parted
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
 HEADING = re.compile(r"^\[(?:user|assistant|tool|call|result of|error from)\b[^\n]*\]$", re.MULTILINE)
@@ -48,21 +48,28 @@ def render_message(message: Message, names: Mapping[str, str] | None = None) -> 
     """One message as text. ``names`` maps the ids of calls to tool names, for results that do not name their tool."""
     if message.is_instruction:
         return ""
+    answered, spoken = parted(message)
+    of_tool = _rendered(answered, "[result of a tool]", {}) if answered else ""
+    of_speaker = _rendered(spoken, _heading(spoken), names or {}) if spoken else ""
+    return "\n\n".join(filter(None, (of_tool, of_speaker)))
+
+
+def _rendered(message: Message, heading: str, names: Mapping[str, str]) -> str:
     said: list[str] = []
     blocks: list[str] = []
     for part in message.parts:
         if isinstance(part, ToolCall | ToolResult):
-            blocks += _spoken(message, said)
+            blocks += _spoken(heading, said)
             said = []
-            blocks.append(_call(part) if isinstance(part, ToolCall) else _result(part, names or {}))
+            blocks.append(_call(part) if isinstance(part, ToolCall) else _result(part, names))
         elif isinstance(part, Opaque) and part.is_output:
-            blocks += _spoken(message, said)
+            blocks += _spoken(heading, said)
             said = []
             blocks.append(_result(ToolResult("", (part,), name=part.label), {}))
         else:
             said += _content(part)
-    blocks += _spoken(message, said)
-    return "\n\n".join(blocks) or f"{_heading(message)}\n(no text)"
+    blocks += _spoken(heading, said)
+    return "\n\n".join(blocks) or f"{heading}\n(no text)"
 
 
 def without_blobs(text: str) -> str:
@@ -74,15 +81,13 @@ def without_blobs(text: str) -> str:
 
 
 def _heading(message: Message) -> str:
-    if is_output(message):
-        return "[result of a tool]"
     return f"[{message.role}: {quoting.word(message.name)}]" if message.name else f"[{message.role}]"
 
 
-def _spoken(message: Message, said: Sequence[str]) -> Iterator[str]:
+def _spoken(heading: str, said: Sequence[str]) -> Iterator[str]:
     text = "\n".join(line for line in said if line)
     if text.strip():
-        yield f"{_heading(message)}\n{text}"
+        yield f"{heading}\n{text}"
 
 
 def _call(call: ToolCall) -> str:
