@@ -45,7 +45,7 @@ _OUTPUT = re.compile(
     r"\s*(?:(?P<step>Observation:[ \t]*\r?\n|Call id: [^\n]{1,200}\nError:\n)|OBSERVATION:[ \t]*\r?\n"
     r"|EXECUTION RESULT of \[|<returncode>-?\d+</returncode>|exitcode: -?\d+ \(execution "
     r"|<(?P<tag>tool_response|function_results|function_response|observation)>"
-    r"|\[(?P<tool>[a-z]+(?:_[a-z]+)+)(?: for '(?s:.){0,9999}?')?\] Result:"
+    r"|\[(?P<tool>[a-z]{1,40}(?:_[a-z]{1,40}){1,9})(?: for '(?s:.){0,9999}?')?\] Result:"
     r"|Tool output for tool call \S{1,99} \([^\n()]{1,99}\):\n|Observed result of command executed by user:\n"
     r"|I ran this command:\n\n.{1,999}\n\nAnd got this output:\n)"
 )

@@ -115,7 +115,9 @@ class Walk:
         self.called: set[str] = set()
         self.last_calls: list[ToolCall] = []
         """Those of the last message that has any."""
-        self.turns: dict[str, list[int]] = {}  # message id -> the messages of that assistant turn
+        self.turns: dict[str, tuple[int, int]] = {}  # message id -> the first message of that turn, and how many it has
+        self.last_other = -1
+        """The newest message that is neither a result nor an entry of a turn that is split over several."""
         self.at_work: dict[str, int] = {}  # id of an async call without a result so far -> its message
         self.came_later: list[tuple[int, int]] = []
         """The messages of async calls, and of their results."""
@@ -132,6 +134,8 @@ class Walk:
             message = self.messages[index]
             self._join_turn(index, message)
             self._match_parts(index, message)
+            if not message.tool_results and not (message.split and message.role == "assistant"):
+                self.last_other = index
             if message.is_empty:
                 self.faults.append(Fault("empty_message", index))
         return self._grouping()
@@ -146,12 +150,12 @@ class Walk:
             self._union(index - 1, index)
         # OpenAI's Agents SDK gives everything that a model of another API answers the id `__fake_id__`.
         if message.id is not None and not message.split:
-            rows = self.turns.get(message.id, [])
+            first, count = self.turns.get(message.id, (index, 0))
             is_behind_results = before is not None and bool(before.tool_results)
-            if is_behind_results and (len(rows) >= MOST_ROWS or message.text.strip()):
-                rows = []
-            self.turns[message.id] = rows = [*rows, index]
-            self._union(rows[0], index)
+            if is_behind_results and (count >= MOST_ROWS or message.text.strip()):
+                first, count = index, 0
+            self.turns[message.id] = first, count + 1
+            self._union(first, index)
 
     def _match_parts(self, index: int, message: Message) -> None:
         self.last_calls = [part for part in message.parts if isinstance(part, ToolCall)] or self.last_calls
@@ -198,7 +202,7 @@ class Walk:
         caller = waiting.pop(next(of_its_kind, -1)).index
         self.answers[index, number] = caller
         self._union(caller, index)
-        if not self._stands_right(caller, index):
+        if self.last_other > caller:  # not the results and the rest of the turn alone stand between
             self.faults.append(Fault("result_out_of_place", index, result.call_id))
 
     def _of_function(self, result: ToolResult) -> ToolCall | None:
@@ -208,14 +212,6 @@ class Walk:
         return next(
             (call for call in self.last_calls if call.name == result.name and self.unanswered.get(call.id)), None
         )
-
-    def _stands_right(self, caller: int, index: int) -> bool:
-        """Whether nothing but results and the rest of the turn stands between a call and its result."""
-        for between in self.messages[caller + 1 : index]:
-            same_turn = between.split and between.role == "assistant"
-            if not same_turn and not between.tool_results:
-                return False
-        return True
 
     def _union(self, one: int, other: int) -> None:
         # The lowest index is the root: groups come out in the order of their first message.
@@ -257,20 +253,23 @@ class Walk:
         # copies: the walk goes on
         return Grouping(tuple(groups), tuple(group_of), dict(self.answers), faults, dict(self.answered_by_name))
 
-    def _is_interrupted(self, group: Group, call: int) -> bool:
-        """Whether a later message shows that a call gets no result: an ordinary state after a crash."""
-        if not group.pending:
-            return True
-        # The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
-        later = range(call + 1, len(self.messages))
-        return any(n not in group.indices and not self.messages[n].tool_results for n in later)
+    def _newest_beside(self, group: Group) -> int:
+        """The newest message outside of a group that is no result: calls before it get none any more, an ordinary state
+        after a crash.
+        """
+        own = set(group.indices)
+        places = range(len(self.messages) - 1, -1, -1)
+        return next((n for n in places if n not in own and not self.messages[n].tool_results), -1)
 
     def _all_faults(self, groups: list[Group], group_of: list[int]) -> tuple[Fault, ...]:
+        waiting = [(call.index, call_id) for call_id, calls in self.unanswered.items() for call in calls]
+        # The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
+        pending = {number for number in (group_of[index] for index, _ in waiting) if groups[number].pending}
+        beside = {number: self._newest_beside(groups[number]) for number in pending}
         dangling = [
-            Fault("dangling_call", call.index, call_id)
-            for call_id, calls in self.unanswered.items()
-            for call in calls
-            if self._is_interrupted(groups[group_of[call.index]], call.index)
+            Fault("dangling_call", index, call_id)
+            for index, call_id in waiting
+            if index < beside.get(group_of[index], len(self.messages))
         ]
         return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))
 
