@@ -148,6 +148,23 @@ def test_the_items_that_were_not_named_for_longest_are_forgotten_first() -> None
     assert kept.named(b"another", entries[5]) == entries[5]
 
 
+def test_what_each_turn_of_a_conversation_names_stays_known_however_much_others_are_answered(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a turn names has been used, also what was read at an earlier one: when its client begins with something
+    else, as another date, all of it is read again.
+    """
+    monkeypatch.setattr("contextfold.gateway.exchange.KeptItems", lambda: KeptItems(most_bytes=30_000))
+    provider._provider.script = answering(SAYS)
+    gateway = opened()
+    came = by_names(gateway, 12)
+    for n in range(8):
+        by_names(gateway, 12, key=f"another's, {n}")
+        came = by_names(gateway, 1, given=came)
+    by_names(gateway, 1, given=[{"role": "developer", "content": "Act. It is Friday."}, *came[1:]])
+    assert gateway.metrics.total("native_total") == 0
+
+
 @pytest.mark.parametrize("content", ["half of an emoji: \ud83d", 2**70 + 1], ids=["half an emoji", "a large integer"])
 def test_what_an_answer_says_is_known_as_it_was_said(content: Any) -> None:
     """Such an answer made each later request of its conversation fail, and go on whole."""

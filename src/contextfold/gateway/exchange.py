@@ -168,6 +168,7 @@ class Exchanges:
         if is_tight or found.known is None or not self._bounds.has_room(found.known.state, found, raw, window):
             return False, found
         self.conversations.used(found.known)
+        self._kept.used(found.known.scope, found.known.body.messages)
         call.label = label_of(call, found.known.body.fields)
         return True, found
 
@@ -216,6 +217,7 @@ class Exchanges:
         found = found or self.conversations.find(scope, raw, wire.key)
         plain = partial(self._plain, scope, wire)
         body, known = self.conversations.read(scope, raw, wire.key, plain, found, wire.said)
+        self._kept.used(scope, body.messages)
         call.label = label_of(call, body.fields)
         name = body.fields.get("model")  # first in the bytes may stand an input of a tool
         call.model = call.named(plain_name(name if isinstance(name, str) else ""))

@@ -17,7 +17,7 @@ from contextfold.formats.openai_responses import is_reference
 from contextfold.gateway.body import dumped
 
 MOST_KEPT_BYTES = 32 * 1024 * 1024
-"""Bytes of all items: the ones that were not named for longest go first."""
+"""Bytes of all items: the ones that were in no request for longest go first."""
 
 _OF_REASONING = "rs_"
 """How OpenAI's ids of reasoning begin."""
@@ -41,6 +41,13 @@ class KeptItems:
             self._items[key] = data
         while self._bytes > self._most:
             self._bytes -= len(self._items.popitem(last=False)[1])
+
+    def used(self, scope: bytes, messages: Iterable[Any]) -> None:
+        """These are in a conversation that goes on: what was read at an earlier turn may have to be read again."""
+        names = (message.get("id") for message in messages if isinstance(message, dict))
+        for key in ((scope, name) for name in names if isinstance(name, str)):
+            if key in self._items:
+                self._items.move_to_end(key)
 
     def named(self, scope: bytes, entry: Any) -> Any:
         """What an entry of a list stands for: itself, unless it is a name of something that is known here."""
