@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from contextfold import formats
+from contextfold.conversation.cleared import is_cleared
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import History
 from contextfold.conversation.pins import first_user
@@ -24,7 +25,7 @@ from contextfold.conversation.recognized import has_own_id, ids_of, is_same_behi
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
-from contextfold.messages import Message
+from contextfold.messages import Message, ToolResult
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration, TokenCounter
 
@@ -42,6 +43,8 @@ class KnownItems:
     items: list[Any]
     record: Compaction | None = None
     calibration: Calibration | None = None
+    cleared: int = -1
+    """Where the last item stands of which the record may tell what its client has cleared since."""
 
 
 class KnownLists:
@@ -66,14 +69,14 @@ class KnownLists:
             alike = shared(known.items, items)
             # Without a record the known list has to be there whole: two conversations may well begin alike.
             least = known.record.covers if known.record is not None else len(known.items)
-            if alike > common and alike >= least:
+            if alike > common and alike >= least and self._is_certain(known, alike):
                 best, common = known, alike
         if best is None or common < len(best.items):  # as it was once, or with something else in it
             changed = [
                 known for known in self._known.all() if len(known.items) > common and self._goes_on(known, items)
             ]
             if changed:
-                return replace(max(changed, key=lambda known: len(known.items)), items=list(items))
+                return self._with_cleared(max(changed, key=lambda known: len(known.items)), items)
         if best is None and (left := self.left(items)) is not None:
             return left
         if best is None:
@@ -94,7 +97,7 @@ class KnownLists:
         """
         altered = known.record.altered if known.record is not None else ()
         count = len(known.items)
-        if not altered or count > len(items):
+        if not altered or count > len(items) or not self._is_certain(known, count):
             return False
 
         def before(n: int) -> Message:
@@ -107,15 +110,38 @@ class KnownLists:
         for n in range(count):  # nearly all others are told apart by the first that differs
             if same(known.items[n], items[n]):
                 continue
-            if (role := _role(known.items[n])) != _role(items[n]):
+            if _role(known.items[n]) != _role(items[n]):
                 return False
             changed.append(n)
-            if n not in altered and role in ("user", "system", "developer"):
+            if n not in altered and _is_callers(items[n]):
                 continue
             if ids_of(now(n)) != ids_of(before(n)) or not says_again(now(n), Saying(before(n))):
                 return False
             written.append(n)
         return is_same_behind(before, now, count, written, changed)
+
+    def _is_certain(self, known: KnownItems, common: int) -> bool:
+        """Whether the first items tell which conversation it is, where its record tells what they do not say any more:
+        agents that did the same for two people differ in nothing else, if the ids of their calls are no random ones.
+        """
+        if known.cleared < 0:
+            return True
+        # From the newest back, and no further than what tells it.
+        read = (self._format.decode(known.items[n]) for n in range(common - 1, known.cleared, -1))
+        if any(_is_whole(part) for message in read for part in message.tool_results):
+            return True
+        read = (self._format.decode(known.items[n]) for n in range(common - 1, -1, -1))
+        newest = next((message for message in read if message.tool_calls), None)
+        return newest is not None and has_own_id(newest)
+
+    def _with_cleared(self, known: KnownItems, items: Sequence[Any]) -> KnownItems:
+        """The conversation with what its client says now."""
+        altered = known.record.altered if known.record is not None else ()
+        decode = self._format.decode
+        differ = [n for n, (old, new) in enumerate(zip(known.items, items, strict=False)) if not same(old, new)]
+        told = [n for n in differ if n in altered or not _is_callers(known.items[n])]
+        cleared = [n for n in told if Saying(decode(known.items[n])).all != Saying(decode(items[n])).all]
+        return replace(known, items=list(items), cleared=max([known.cleared, *cleared]))
 
     def left(self, items: Sequence[Any]) -> KnownItems | None:
         """The conversation of which a client has dropped the oldest items, without them: nothing else tells of those
@@ -127,7 +153,8 @@ class KnownLists:
             return None
         known, gone = found
         left = [*known.items[: gone.start], *known.items[gone.stop :]]
-        return replace(known, items=as_known(left, items, len(left)))
+        cleared = known.cleared - len(gone) if known.cleared >= gone.stop else -1
+        return replace(known, items=as_known(left, items, len(left)), cleared=cleared)
 
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
@@ -136,6 +163,14 @@ class KnownLists:
 
 def _role(item: Any) -> Any:
     return item.get("role") if isinstance(item, dict) else getattr(item, "role", None)
+
+
+def _is_callers(item: Any) -> bool:
+    return _role(item) in ("user", "system", "developer")
+
+
+def _is_whole(result: ToolResult) -> bool:
+    return not is_cleared(result, begins_as_before=True)
 
 
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
