@@ -15,12 +15,14 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
+from contextfold.conversation.cleared import is_cleared
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.pins import first_user
 from contextfold.conversation.recognized import (
     LONGEST_TRAIL,
     dropped,
     goes_on,
+    has_own_id,
     ids_of,
     is_same_behind,
     is_same_left,
@@ -143,6 +145,8 @@ class State:
     says_all: bool = True
     """Whether its messages say all that ``record`` may tell: no one has found it elsewhere, and none of them said
     something else before."""
+    was_cleared: bool = False
+    """Whether its client has cleared something that ``record`` tells of."""
     set_aside: set[str] = field(default_factory=set)
     """Records that stand for a beginning of it, and that the engine could not use."""
     calibration: Calibration = field(default_factory=Calibration)
@@ -195,12 +199,15 @@ class State:
         told = [n for n in changed if n in altered]
         if not again or (altered and not is_same_behind(before, now, len(old), told, changed)):
             return False, False
-        is_again = all(Saying(before(n)).all == Saying(now(n)).all for n in changed)
-        if all(ids_of(before(n)) == ids_of(now(n)) for n in changed):
-            return True, is_again
+        differ = {n for n in changed if Saying(before(n)).all != Saying(now(n)).all}
         # Agents that did the same for two people have ids of their own: another one's record tells nothing else only
         # where all is said again, and nothing said something else before, as what was cleared since.
-        return is_again and self.says_all, is_again
+        is_same = all(ids_of(before(n)) == ids_of(now(n)) for n in changed) or (not differ and self.says_all)
+        if self.was_cleared and not self.is_told_by(old):
+            # Then only what a tool has answered, and still stands there, tells these from another person's.
+            is_same = is_same and any(_is_whole(before(n)) and n not in differ for n in range(len(old) - 1, -1, -1))
+        self.was_cleared = self.was_cleared or (is_same and not differ.isdisjoint(told))
+        return is_same, not differ
 
     def _is_left(self, old: Sequence[Any], new: Sequence[Any]) -> bool:
         decode, start, count = formats.get(self.format).decode, formats.opening(old), len(old)
@@ -212,6 +219,16 @@ class State:
         gone = dropped(old[-LONGEST_TRAIL:], new[:count], count, start, first)
         return gone is not None and is_same_left(lambda n: decode(old[n]), lambda n: decode(new[n]), gone, count)
 
+    def is_told_by(self, messages: Sequence[Any]) -> bool:
+        """Whether these messages, which a record covers, say which conversation it is. Where they do not say any more
+        what the record tells, another person's may say the same: only the newest call has an id of its own then.
+        """
+        if not self.was_cleared:
+            return True
+        read = map(formats.get(self.format).decode, reversed(messages))
+        newest = next((message for message in read if message.tool_calls), None)
+        return newest is not None and has_own_id(newest)
+
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.
 
@@ -221,6 +238,11 @@ class State:
         if record.id in self.set_aside:
             return False
         return record.covers < length or record.covers - 1 not in record.gone()
+
+
+def _is_whole(message: Message) -> bool:
+    results = message.tool_results
+    return bool(results) and not any(is_cleared(result, begins_as_before=True) for result in results)
 
 
 @dataclass(slots=True)

@@ -412,7 +412,7 @@ class Exchanges:
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:
-            await self.shared.keep(conversation.scope, conversation.body.chain, conversation.state, record)
+            await self.shared.keep(conversation.scope, conversation.body, conversation.state, record)
         except StoreFailed as error:
             self._failed(conversation.call, "store", error)
 

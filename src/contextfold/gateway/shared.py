@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from contextfold.errors import reason
+from contextfold.gateway.body import Body
 from contextfold.gateway.call import GatewayCall, State
 from contextfold.gateway.records import CHUNK, LEASE_SECONDS, GatewayRecordStore, own_secret
 from contextfold.gateway.settings import GatewaySettings
@@ -150,8 +151,9 @@ class SharedStore:
         with suppress(StoreFailed):  # it only keeps the record from being deleted a month from now
             await self._ask(self.records.touch, scope, digest)
 
-    async def keep(self, scope: bytes, chain: Sequence[bytes], state: State, record: Compaction) -> None:
+    async def keep(self, scope: bytes, body: Body, state: State, record: Compaction) -> None:
         """A record is in force for this conversation, and stored for every worker. Raises ``StoreFailed``."""
+        chain = body.chain
         digest = chain[record.covers - 1] if 0 < record.covers <= len(chain) else b""
         replaced = state.record
         if replaced is not None and digest and digest == state.digest and record.parent == replaced.id:
@@ -160,7 +162,7 @@ class SharedStore:
         state.record, state.digest = record, digest
         # It covers nothing of the chain, so there is nothing to find it by; or all that it is found by may stand in the
         # conversation of another person, too. So it stays with the conversation here.
-        if not digest or record.lacks:
+        if not digest or record.lacks or not state.is_told_by(body.open[: record.covers]):
             return
         self._remember(scope, digest, record)
         if self._keeps:
