@@ -830,6 +830,40 @@ def test_native_context_management_passes_untouched(tmp_path: Path, wire: str, f
     assert response.headers["x-contextfold-native"] == next(iter(fields))
 
 
+SHORT = [
+    ("openai-responses", {"previous_response_id": "resp_1"}, "previous_response_id"),
+    ("openai-responses", {"conversation": "conv_1"}, "conversation"),
+    ("openai-responses", {"previous_response_id": None, "conversation": None}, None),
+    ("openai-responses", {"metadata": {"conversation": "a"}}, None),
+    ("anthropic", {"thread": {"type": "continue", "id": "t"}}, "thread"),
+    ("anthropic", {"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}}, None),
+    ("openai-chat", {"conversation": "conv_1"}, None),
+]
+
+
+@pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
+@pytest.mark.parametrize(("wire", "fields", "told"), SHORT)
+def test_a_short_request_says_whether_it_is_left_to_the_provider(
+    tmp_path: Path, wire: str, fields: Any, told: str | None, status: str
+) -> None:
+    """What a provider holds goes on in short requests alone, also in that which it refuses for the size of the whole;
+    each is counted once.
+    """
+    text = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    error = {"message": text, "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(json.dumps({"error": error} if status != "200 OK" else {}).encode(), status=status)
+
+    raw = compact(body_of(wire, [{"role": "user", "content": "Go on."}], **fields))
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        response = post(gateway.url, PATHS[wire], raw)
+        assert upstream.seen[0].body == raw
+        assert gateway.metrics.total("native_total") == (told is not None)
+    assert response.status == int(status[:3])
+    assert response.headers.get("x-contextfold-native") == told
+
+
 @pytest.mark.parametrize("keep", ["all", {"type": "thinking_turns", "value": 1}])
 def test_edits_that_clear_thinking_alone_leave_the_size_to_us(opened: Any, provider: ProviderServer, keep: Any) -> None:
     """Claude Code sends one with each request."""

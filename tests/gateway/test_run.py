@@ -259,6 +259,33 @@ for fields in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {
     assert f"3 requests, 0 compactions, 0 tokens saved, {left}; records in" in done.stderr
 
 
+HELD = """
+import openai
+client = openai.OpenAI(api_key="k", max_retries=0)
+before = None
+for turn in range(4):
+    asked = {"model": "m", "input": f"Turn {turn}.", "previous_response_id": before}
+    try:
+        before = client.responses.create(**asked).id
+    except openai.BadRequestError as error:
+        assert "not found" in str(error), error
+"""
+"""An agent whose provider holds its conversation, as those of Microsoft's Agent Framework do by default: each request
+has what is new alone. The emulated provider holds none.
+"""
+
+
+def test_requests_of_a_conversation_that_the_provider_holds_are_told_though_each_is_short(tmp_path: Path) -> None:
+    """They were passed on as small ones, and a run of them said *0 compactions* and not why."""
+    with ProviderServer(default_window=WINDOW) as provider:
+        address = f"openai={provider.openai_url}"
+        done = run(tmp_path, "run", "--window", str(WINDOW), "--upstream", address, *python(HELD))
+    assert done.returncode == 0, done.stderr
+    assert "4 requests, 0 compactions, 0 tokens saved, 3 requests left to the provider (previous_response_id)" in (
+        done.stderr
+    )
+
+
 def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
     environ = {"OPENAI_BASE_URL": "http://localhost:4000/v1"}
     assert settings_from(environ, {}) == {"openai": "http://localhost:4000/v1"}

@@ -134,6 +134,8 @@ class Exchanges:
             if not is_small:
                 return await self._managed(call, wire, readable, None, found)
             call.reason = "small"
+            if found is None:
+                self._left(call, wire.native_in(readable))
             try:
                 return await self._send(call, call.raw)
             except Refused as error:
@@ -225,8 +227,7 @@ class Exchanges:
         # other counts on.
         feature = wire.native_feature(body.fields, body.messages)
         if feature is not None:
-            call.reason, call.notes["native"] = "native", feature
-            self.metrics.add("native_total", field=feature)
+            self._left(call, feature)
             return sent[-1].answer if sent else await self._passed(call)
         state: State = known.state if known is not None else State(wire.read_as)
         if known is None and found.known is not None:
@@ -519,6 +520,12 @@ class Exchanges:
             else:
                 self.metrics.add("tokens_saved_total", saved)
                 self.metrics.add("money_saved_dollars_total", price_of(saved, call.model))
+
+    def _left(self, call: GatewayCall, feature: str | None) -> None:
+        """Say that a request is left to the provider, once for each."""
+        if feature is not None and "native" not in call.notes:
+            call.reason, call.notes["native"] = "native", feature
+            self.metrics.add("native_total", field=feature)
 
     def _unread(self, call: GatewayCall, reason: str) -> None:
         """A body that is not read is never compacted, however long it gets: whoever runs the gateway should see it."""

@@ -13,6 +13,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
+import orjson
+
 from contextfold import formats
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
@@ -67,6 +69,18 @@ class GatewayWire:
             return REFERENCE
         last = messages[-1] if messages else None
         return str(last["type"]) if isinstance(last, dict) and last.get("type") in TRIGGERS else None
+
+    def native_in(self, raw: bytes) -> str | None:
+        """The field of a body that says so, for one that is not taken apart: conversations that a provider holds go on
+        in requests that are all short.
+        """
+        if not any(b'"%s"' % name.encode() in raw for name in self.native):
+            return None
+        try:
+            fields = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return None
+        return self.native_feature(fields, ()) if isinstance(fields, dict) else None
 
     def system_text(self, fields: Mapping[str, Any]) -> str | None:
         """The instructions that are none of the messages."""
