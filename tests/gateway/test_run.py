@@ -317,6 +317,41 @@ def test_a_client_that_reads_openai_api_base_alone_is_told_too_but_not_beside_az
     assert child.get("OPENAI_API_BASE") == (None if of_azure else "http://127.0.0.1:9/v1")
 
 
+GEMINI_COMMANDS = [
+    (["gemini", "-p", "Count."], {}, None, False),
+    (["npx", "-y", "@google/gemini-cli@latest"], {}, None, False),
+    (["gemini"], {}, '{"security": {"auth": {}}}', False),
+    (["gemini"], {}, '{"security": {"auth": {"selectedType": "gemini-api-key",},}} // a comment', True),
+    (["gemini"], {"GOOGLE_GENAI_USE_VERTEXAI": "true"}, None, True),
+    (["gemini"], {"GOOGLE_GEMINI_BASE_URL": "http://own"}, None, True),
+    (["python", "gemini"], {}, None, True),
+    (["claude", "-p", "Run gemini"], {}, None, True),
+]
+
+
+@pytest.mark.parametrize(("command", "environ", "settings", "is_told"), GEMINI_COMMANDS)
+def test_gemini_cli_is_told_an_address_where_it_knows_how_it_logs_in(
+    tmp_path: Path, command: list[str], environ: dict[str, str], settings: str | None, is_told: bool
+) -> None:
+    """Told one, with nothing in its settings, it ends with *Invalid auth method selected*, key or no key."""
+    if settings is not None:
+        (tmp_path / ".gemini").mkdir()
+        (tmp_path / ".gemini" / "settings.json").write_text(settings)
+    environ = {"HOME": str(tmp_path), "GEMINI_API_KEY": "k", **environ}
+    child = child_environment(command, environ, "http://127.0.0.1:9", {})
+    assert child.get("GOOGLE_GEMINI_BASE_URL") == ("http://127.0.0.1:9" if is_told else None)
+
+
+def test_a_run_says_what_gemini_cli_wants_to_be_told(tmp_path: Path) -> None:
+    program = tmp_path / "gemini"
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    done = run(tmp_path, "run", "--", str(program), "-p", "Count.")
+    assert done.returncode == 0
+    assert "Gemini CLI asks past the gateway" in done.stderr
+    assert '"selectedType": "gemini-api-key"' in done.stderr
+
+
 @pytest.mark.parametrize("proxy", ["HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"])
 def test_a_proxy_of_the_users_is_not_asked_for_the_gateway(proxy: str) -> None:
     """Claude Code asks the one for HTTPS for every address."""

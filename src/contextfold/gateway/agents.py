@@ -114,6 +114,43 @@ def asks_chatgpt(command: Sequence[str], environ: Mapping[str, str]) -> bool:
     return codex is not None and codex.url is None and codex.login == OF_CHATGPT
 
 
+def gemini_refuses_an_address(command: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether the command is a Gemini CLI that is told by no setting how it logs in. With an address in its environment
+    it then takes for granted a kind of login that it refuses, and ends.
+    """
+    if "GOOGLE_GEMINI_BASE_URL" in environ or not any(map(_GEMINI_CLI.search, _program_words(command))):
+        return False
+    if any(environ.get(name) == "true" for name in ("GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")):
+        return False
+    return not any(map(_names_a_login, (_home(environ), Path("."))))
+
+
+def _program_words(command: Sequence[str]) -> Iterator[str]:
+    """The program, and what a starter such as ``npx`` or ``node`` is to run: no task, which may be about anything."""
+    if command:
+        yield command[0]
+    if program_of(command) in ("npx", "node", "bunx", "pnpm", "env"):
+        yield from (word for word in command[1:] if " " not in word)
+
+
+_GEMINI_CLI = re.compile(r"(?:^|[/\\])gemini(?:-cli)?(?:@[^/\\]*|\.cmd|\.exe|\.js)?$")
+
+GEMINI_HINT = (
+    "Gemini CLI asks past the gateway, since no settings say how it logs in: for a key, put "
+    '{"security": {"auth": {"selectedType": "gemini-api-key"}}} into ~/.gemini/settings.json'
+)
+
+
+def _names_a_login(folder: Path) -> bool:
+    try:
+        said = _loose_json(_text(folder / ".gemini" / "settings.json"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    for step in ("security", "auth", "selectedType"):
+        said = said.get(step) if isinstance(said, dict) else None
+    return bool(said)
+
+
 def program_of(command: Sequence[str]) -> str:
     """The name of a command's program, by which agents are known."""
     return Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe") if command else ""

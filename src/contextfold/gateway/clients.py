@@ -31,7 +31,11 @@ def _anthropic(url: str) -> str:
 
 
 def _gemini(url: str) -> str:
-    return f"# Gemini CLI, Google's SDKs and what is built on them\nexport GOOGLE_GEMINI_BASE_URL={url}\n"
+    return (
+        "# Google's SDKs and what is built on them. Gemini CLI also wants, in ~/.gemini/settings.json,\n"
+        '#   {"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'
+        f"export GOOGLE_GEMINI_BASE_URL={url}\n"
+    )
 
 
 def _litellm(url: str) -> str:

@@ -61,6 +61,8 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
         tell(f"contextfold: {command[0]}: no such program")
         return NOT_FOUND
     set_up_logging(settings.log)
+    if agents.gemini_refuses_an_address(command, environ):
+        tell(f"contextfold: {agents.GEMINI_HINT}")
     gateway = InThread(settings).start()
     try:
         words = arguments_for(command, gateway.url, environ, settings.upstreams)
@@ -96,6 +98,8 @@ def child_environment(
         child[PI_ADDRESSES] = json.dumps(
             {name: f"{base}/v1" if name == "openai" else base for name, base in told.items()}
         )
+    if agents.gemini_refuses_an_address(command, environ):
+        del child["GOOGLE_GEMINI_BASE_URL"]
     for name in ("NO_PROXY", "no_proxy"):
         # A client behind a company's proxy would ask that one for 127.0.0.1, Claude Code also one for HTTPS alone.
         if name in child or any(f"{scheme}_proxy" in map(str.lower, child) for scheme in ("http", "https", "all")):
