@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -797,7 +798,7 @@ def test_print_config_is_what_each_client_reads(
 ) -> None:
     """Read as its client would: by a shell, as TOML, as YAML."""
     said = {}
-    for client in ("claude", "codex", "openai", "anthropic", "gemini", "litellm"):
+    for client in ("claude", "codex", "openai", "anthropic", "gemini", "cline", "cn", "litellm"):
         code, said[client], _ = typed(["gateway", *options, "--print-config", client], tmp_path, monkeypatch, capsys)
         assert code == 0
     assert exported(said["claude"]) == exported(said["anthropic"]) == {"ANTHROPIC_BASE_URL": url}
@@ -807,6 +808,10 @@ def test_print_config_is_what_each_client_reads(
     provider = codex["model_providers"][codex["model_provider"]]
     assert provider["base_url"] == f"{url}/v1"
     assert (provider["wire_api"], provider["supports_websockets"]) == ("responses", False)
+    told = shlex.split(said["cline"], comments=True)
+    assert told[:2] == ["cline", "auth"]
+    assert (told[told.index("-p") + 1], told[told.index("-b") + 1]) == ("openai-compatible", f"{url}/v1")
+    assert [model["apiBase"] for model in yaml.safe_load(said["cn"])["models"]] == [f"{url}/v1"]
     for entry in yaml.safe_load(said["litellm"])["model_list"]:
         parameters = entry["litellm_params"]
         kind = parameters["model"].partition("/")[0]

@@ -38,6 +38,29 @@ def _gemini(url: str) -> str:
     )
 
 
+def _cline(url: str) -> str:
+    return (
+        "# Cline's command line (it does not take its address from the environment), with your key and model\n"
+        f'cline auth -p openai-compatible -k "$OPENAI_API_KEY" -m gpt-5 -b {url}/v1\n'
+    )
+
+
+def _cn(url: str) -> str:
+    return (
+        "# Continue's cn: in ~/.continue/config.yaml, or in a file that --config names\n"
+        "# (it does not take its address from the environment)\n"
+        "name: contextfold\n"
+        "version: 1.0.0\n"
+        "schema: v1\n"
+        "models:\n"
+        "  - name: gpt-5\n"
+        "    provider: openai\n"
+        "    model: gpt-5\n"
+        "    apiKey: ${{ secrets.OPENAI_API_KEY }}\n"
+        f"    apiBase: {url}/v1\n"
+    )
+
+
 def _litellm(url: str) -> str:
     return (
         "# litellm's proxy behind which the gateway stands: in its config.yaml, for each model\n"
@@ -63,5 +86,7 @@ CLIENTS: Mapping[str, Callable[[str], str]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "cline": _cline,
+    "cn": _cn,
     "litellm": _litellm,
 }
