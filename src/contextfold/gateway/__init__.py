@@ -3,9 +3,9 @@
     contextfold run -- COMMAND
     contextfold gateway --upstream openai=http://localhost:8000/v1
 
-It speaks OpenAI Chat, OpenAI Responses and Anthropic Messages. Requests that need nothing go on as the bytes that came;
-where a conversation nears its window, the engine's view goes out, made of the original bytes of every message that
-stays. Needs the extra ``contextfold[gateway]``.
+It speaks OpenAI Chat, OpenAI Responses, Anthropic Messages and Gemini. Requests that need nothing go on as the bytes
+that came; where a conversation nears its window, the engine's view goes out, made of the original bytes of every
+message that stays. Needs the extra ``contextfold[gateway]``.
 
 What belongs here: one more face on the engine. What does not: any decision about a message.
 """

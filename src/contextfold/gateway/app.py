@@ -336,7 +336,7 @@ class Gateway:
             return self._upstreams[wire.provider], path
         names = {name.lower() for name, _ in headers}
         # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers.
-        if _GOOGLES_OWN.match(path) or b"x-goog-api-key" in names:
+        if _GOOGLES_OWN.match(path) or names & {b"x-goog-api-key", b"x-goog-api-client"}:
             return self._upstreams["gemini"], path
         is_anthropic = path.startswith(MESSAGES_PATH) or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
