@@ -66,11 +66,11 @@ _ACTION = rf"\A\s*{_MARK}Thought\**:[\s\S]*?{_MARK}Action\**:|{_MARK}Action Inpu
 _ANSWERS = tuple(
     (re.compile(answer, re.DOTALL), re.compile(act, re.MULTILINE))
     for answer, act in (
-        (r"\s*\**Observation\**:", _ACTION),
-        (r".*\n\(Current directory: [^\n]{0,999}\)\n(?:\([^\n]{0,99}\)\n){0,3}bash-\$\s*\Z", r"^```"),
-        (r"(?:Code output: .*What does this output mean / what's next|The code above was executed on my )", r"^```"),
-        (r"(?:Previous response had [^\n]*:\n.{0,999}?\n)?New Terminal Output:\n", "keystrokes"),
-        (r"\s*<(?:tool|function)_results?\b[^<>]*>.*</(?:tool|function)_results?>\s*\Z", "<(?:tool|function|invoke)"),
+        (r"\A\s*\**Observation\**:", _ACTION),
+        (r"\A.*\n\(Current directory: [^\n]{0,999}\)\n(?:\([^\n]{0,99}\)\n){0,3}bash-\$\s*\Z", r"^```"),
+        (r"\A(?:Code output: .*What does this output mean / what's next|The code above was executed on my )", r"^```"),
+        (r"\A(?:Previous response had [^\n]*:\n.{0,999}?\n)?New Terminal Output:\n", "keystrokes"),
+        (r"\A\s*<(?:tool|function)_results?\b[^<>]*>.*</(?:tool|function)_results?>\s*\Z", "<(?:tool|function|invoke)"),
     )
 )
 """How what a tool answered looks, and what the model wrote to call it: each may be a person's words, and both together
