@@ -294,6 +294,22 @@ def test_anything_else_than_dropped_messages_gets_a_new_summary(
         assert any(record.summary.text in str(message["content"]) for message in out.messages)
 
 
+@pytest.mark.parametrize(("place", "is_window"), [(2, True), (6, True), (14, False), (40, False)])
+def test_of_messages_that_someone_deleted_farther_on_no_summary_goes_on_telling(place: int, is_window: bool) -> None:
+    """Clients keep a few of the oldest. Who takes out what stands in the middle does not want it told."""
+    wire = ided()
+    record = Compactor(window=WINDOW).compact(wire).compaction
+    assert record is not None
+    assert place + 20 < record.covers
+
+    def behind(n: int) -> int:
+        return next(one for one in range(n, len(wire)) if wire[one]["role"] != "tool")
+
+    given = copy.deepcopy([*wire[: behind(place)], *wire[behind(place + 9) :]])
+    out = Compactor(window=WINDOW).compact(given, record)
+    assert ("compaction_set_aside" in [event.name for event in out.events]) is not is_window
+
+
 @pytest.mark.parametrize("place", [1, 40, 90])
 @pytest.mark.parametrize("keeps_first", [0, 1, 2, 3], ids=["", "keeps the first", "keeps two", "keeps three"])
 def test_the_view_of_a_client_that_drops_messages_is_the_one_of_before_without_them(
