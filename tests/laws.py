@@ -430,8 +430,16 @@ def lists_are_not_shared(case: Pass) -> Iterator[str]:
         yield "mutation: the view is the caller's own list: changing one changes the other"
 
 
+def _is_shells(entries: Sequence[Entry], index: int) -> bool:
+    """What SWE-agent's shell answered, in the user's name: it ends in the prompt, behind what the model wrote."""
+    ends = index > 0 and entries[index].texts and entries[index].texts[-1].rstrip().endswith("\nbash-$")
+    return bool(ends) and not entries[index - 1].is_person
+
+
 def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
-    people = [index for index, entry in enumerate(case.entries) if entry.is_person]
+    people = [
+        index for index, entry in enumerate(case.entries) if entry.is_person and not _is_shells(case.entries, index)
+    ]
     written = [index for index in people if _is_written(case.entries[index])]
     must = {index: "instruction" for index, entry in enumerate(case.entries) if entry.is_instruction}
     must |= dict.fromkeys(people[-1:], "newest user message") | dict.fromkeys(

@@ -188,9 +188,10 @@ def linked(messages: Sequence[Message]) -> list[list[tuple[int, int]]]:
                 waits = asked[0], asked[1] + 1
             elif asked is not None:
                 links[-1].append((n - asked[0], asked[1]))
-        calls.update({call.id: (n, place) for place, call in enumerate(message.tool_calls)})
+        made = message.tool_calls
+        calls.update({call.id: (n, place) for place, call in enumerate(made)})
         is_same_turn = n > 0 and _is_item(message) and _is_item(messages[n - 1])
-        if (message.tool_calls or not message.tool_results) and not is_same_turn:
+        if (made or not message.tool_results) and not is_same_turn:
             waits = n, 0  # what was not answered yet never is
     return links
 
