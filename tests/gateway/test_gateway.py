@@ -24,6 +24,7 @@ from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact,
 from yarl import URL
 
 from contextfold import count_tokens
+from contextfold.gateway.refusals import HOLD_SECONDS
 from contextfold.gateway.serve import InThread
 from contextfold.gateway.upstream import proxy_for
 from contextfold.inspector import records
@@ -546,13 +547,24 @@ def test_of_a_stream_of_gemini_the_usage_is_read_and_told_in_either_form(tmp_pat
     assert told[-1]["usageMetadata"] == {"promptTokenCount": before, "totalTokenCount": before + 3}
 
 
-def test_a_stream_arrives_piece_by_piece(tmp_path: Path) -> None:
+PIECES = {
+    "openai-chat": (
+        b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n',
+        b'data: {"choices":[{"index":0,"delta":{"content":"one"}}]}\n\n',
+    ),
+    "gemini": (b'data: {"candidates":[{"content":{"parts":[{"text":"one"}],"role":"model"}}]}\n\n',),
+}
+
+
+@pytest.mark.parametrize("wire", PIECES)
+def test_a_stream_arrives_piece_by_piece(tmp_path: Path, wire: str) -> None:
+    """As soon as it has content: before that, it is held back for some seconds, as it may still be a refusal."""
     pause = threading.Event()
 
     async def script(writer: Writer, seen: Seen) -> None:
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-        await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n')
-        await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"one"}}]}\n\n')
+        for piece in PIECES[wire]:
+            await writer.chunk(piece)
         while not pause.is_set():
             await asyncio.sleep(0.005)
         await writer.chunk(b"event: of_a_kind_unknown\ndata: {}\n\ndata: [DONE]\n\n")
@@ -562,12 +574,14 @@ def test_a_stream_arrives_piece_by_piece(tmp_path: Path) -> None:
 
     with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
         connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
-        messages = list(turns("openai-chat", 6))[-1]
-        connection.request("POST", "/v1/chat/completions", compact(body_of("openai-chat", messages, stream=True)))
+        messages = list(turns(wire, 6))[-1]
+        began = time.monotonic()
+        connection.request("POST", path_of(wire, True), compact(body_of(wire, messages, stream=True)))
         response = connection.getresponse()
         first = b""
-        while b'"content":"one"' not in first:
+        while b'"one"' not in first:
             first += response.read1(10_000)
+        assert time.monotonic() - began < HOLD_SECONDS
         pause.set()
         assert response.read().endswith(b"event: of_a_kind_unknown\ndata: {}\n\ndata: [DONE]\n\n")
         connection.close()

@@ -71,7 +71,11 @@ def summary_when_told() -> tuple[threading.Event, threading.Event, Callable[[Any
 UNNAMED = ("gemini", "by the user")
 """Google's requests say nothing of whom they are for."""
 
-OF_THE_TASK: dict[str, Any] = {"openai-chat": {"n": 1}, "openai-responses": {"background": False}}
+OF_THE_TASK: dict[str, Any] = {
+    "openai-chat": {"n": 1},
+    "openai-responses": {"background": False},
+    "gemini": {"generationConfig": {"maxOutputTokens": 200, "candidateCount": 1, "stopSequences": ["Found"]}},
+}
 """Fields with which an answer would be several, or come later."""
 
 
@@ -93,7 +97,9 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert any(response.headers.get("x-contextfold-prepared") == "true" for response in responses)
     assert "reads files one after the other" in requests[-1].text
     asked = requests[own[0]]
-    assert not {"stream", "n", "background"} & json.loads(asked.raw).keys()
+    sent = json.loads(asked.raw)
+    assert not {"stream", "n", "background"} & sent.keys()
+    assert not {"candidateCount", "stopSequences"} & sent.get("generationConfig", {}).keys()
     assert asked.usage is not None
     assert asked.usage.cached > 0.7 * asked.tokens or wire == "anthropic"  # where marks decide what is kept
     assert asked.body.get("store") in (None, False)
