@@ -207,8 +207,8 @@ def _times(material: Material, plots: str) -> str:
 
 
 def _plots(material: Material, found: Sequence[Row], folder: Path) -> bool:
-    """Whether there are any: they need matplotlib, of the extra ``bench``."""
-    if importlib.util.find_spec("matplotlib") is None:
+    """Whether there are any: they need a strategy that does something, and matplotlib, of the extra ``bench``."""
+    if importlib.util.find_spec("matplotlib") is None or {row.strategy for row in found} <= {"none"}:
         return False
     from benchmarks.replay import plots
 
@@ -240,7 +240,10 @@ def _plot_links(folder: str) -> list[str]:
 
 def _curves(material: Material, window: int) -> dict[str, list[int]]:
     """Sizes of all views of one conversation: the one with tools whose length is closest to ``TEETH`` windows."""
-    names = [name for name in SHOWN_IN_TEETH if name in material.plan.strategies]
+    asked = material.plan.strategies
+    names = [name for name in SHOWN_IN_TEETH if name in asked]
+    if names == ["none"]:  # which is drawn behind others, and is no panel of its own
+        names += [name for name in asked if name != "none"]
     suiting = {result.digest for result in material.results if result.window == window and result.has_tools}
     candidates = [entry for entry in material.survey.conversations if entry.digest in suiting]
     if not candidates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from dataclasses import replace
@@ -180,6 +181,21 @@ def test_a_report_has_every_strategy_and_the_same_figures_twice(tmp_path: Path) 
     figures = json.loads((tmp_path / "first" / "figures.json").read_text())
     assert {row["strategy"] for row in figures["rows"]} == {"none", "floor", "contextfold"}
     assert figures == json.loads((tmp_path / "second" / "figures.json").read_text())
+
+
+@pytest.mark.strict
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib comes with the extra bench")
+@pytest.mark.parametrize("asked", ["trim_oldest", "none"])
+def test_a_report_of_any_one_strategy_is_written(tmp_path: Path, asked: str) -> None:
+    """Also of one that no plot shows by default; the one that does nothing has no plots."""
+    plan = a_plan(tmp_path, strategies=tuple(dict.fromkeys(("none", asked))))
+    survey = jobs.Survey(tuple(some(plan, 1)), ())
+    results = jobs.run(plan, survey.conversations, silent)
+    report.write(tmp_path / "benchmark.md", report.Material(plan, survey, results, {}, {}, 1.0))
+    drawn = tmp_path / "benchmark" / "saw-teeth.svg"
+    assert drawn.exists() == (asked != "none")
+    assert asked == "none" or asked in drawn.read_text(encoding="utf-8")
+    assert ("saw-teeth.svg" in (tmp_path / "benchmark.md").read_text(encoding="utf-8")) == drawn.exists()
 
 
 def test_every_column_says_what_it_means() -> None:
