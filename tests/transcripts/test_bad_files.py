@@ -89,11 +89,6 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ([{"title": "t", "mapping": {"a": {"message": {"content": CONTENT}}}, "current_node": "a"}], ["ChatGPT"]),
         ([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "hi"}]}], ["Claude's apps", "chat_messages"]),
         (
-            [{"id": 0, "source": "user", "action": "message", "args": {"content": "go"}}],
-            ["OpenHands", "log_completions"],
-        ),
-        ([{"kind": "MessageEvent", "source": "user", "llm_message": {}}], ["OpenHands", "log_completions"]),
-        (
             [{"id": "1", "role": "agent", "parts": [{"type": "text", "text": "go"}]}],
             ["AI SDK", "convertToModelMessages"],
         ),
@@ -110,7 +105,6 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ([{"sessionId": "s", "messageId": 0, "type": "user", "message": "go"}], ["log of prompts", "chats"]),
         ({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}, ["opencode"]),
         ([{"ts": 1, "type": "say", "say": "text", "text": "go"}], ["Cline", "api_conversation_history.json"]),
-        ({"schema_version": "ATIF-v1.4", "steps": [{"source": "user", "message": "go"}]}, ["ATIF", "steps"]),
         ({"messages": [{"source": "user", "content": "go", "type": "TextMessage"}]}, ["AutoGen", "LLMCall"]),
         (
             {
@@ -120,7 +114,6 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
             },
             ["AutoGen", "LLMCall"],
         ),
-        (rows({"instance_id": "i", "history": [{"source": "user", "action": "message"}]}), ["OpenHands"]),
         (b"<|start|>user<|message|>go<|end|>", ["Harmony", "openai-harmony"]),
         (rows({"prompt": "q", "chosen": "a", "rejected": "b"}), ["preferred", "list of messages"]),
         (rows({"instruction": "q", "input": "", "output": "b"}), ["instructions", "list of messages"]),

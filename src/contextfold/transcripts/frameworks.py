@@ -1,5 +1,5 @@
 """Conversations as frameworks store them (pydantic-ai, Haystack, Google's ADK, Strands, the AI SDK), some agents
-(``agents``), and data sets like ShareGPT's.
+(``agents``) and harnesses (``trajectories``) do, and data sets like ShareGPT's.
 
 What pydantic-ai's ``all_messages_json()`` and Haystack's ``to_dict()`` wrote is read by these packages themselves, and
 written as Anthropic messages. Sessions of ADK hold Gemini's contents, those of Strands Converse messages.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from contextfold import formats
 from contextfold.errors import InputError, reason, shown
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.transcripts import agents
+from contextfold.transcripts import agents, trajectories
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, first_object, objects_in
 from contextfold.transcripts.parts import are_made_of_parts, as_messages
@@ -195,6 +195,8 @@ _KINDS = (
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
     _Kind("copilot-cli", "openai-chat", agents.is_copilot_cli, agents.of_copilot_cli),
     _Kind("goose", "anthropic", agents.is_goose, agents.of_goose),
+    _Kind("harbor", "openai-chat", trajectories.is_atif, trajectories.of_atif),
+    _Kind("openhands", "openai-chat", trajectories.is_openhands, trajectories.of_openhands),
     _Kind("trae-agent", "openai-chat", agents.is_trae, agents.of_trae),
     _Kind("ai-sdk", "openai-chat", are_made_of_parts, as_messages),
     _Kind("sharegpt", "openai-chat", _is_sharegpt, _of_sharegpt),

@@ -116,12 +116,6 @@ _KINDS = (
         "give chat_messages as a list of messages, with sender as the role (human is user)",
     ),
     _Kind(
-        frozenset({"source"}),
-        "events of OpenHands",
-        "with log_completions it writes the requests to the model: give one of those",
-        lambda row: "action" in row or "observation" in row or row.get("kind") in ("MessageEvent", "SystemPromptEvent"),
-    ),
-    _Kind(
         frozenset({"role", "parts"}),
         "messages of Crush",
         "give what the data of each part says as a list with role and content",
@@ -185,12 +179,6 @@ _KINDS = (
         "what Cline shows (ui_messages.json)",
         "give api_conversation_history.json, which stands beside it",
         lambda row: row["type"] in ("say", "ask"),
-    ),
-    _Kind(
-        frozenset({"schema_version", "steps"}),
-        "a trajectory in Harbor's format (ATIF)",
-        "give its steps as a list of messages",
-        lambda row: str(row["schema_version"]).startswith("ATIF"),
     ),
     _Kind(
         frozenset({"resourceSpans"}),
