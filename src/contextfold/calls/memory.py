@@ -40,6 +40,9 @@ FEW = 256
 LATEST = 16
 """Answers of the model by which a conversation is known again that a client has changed elsewhere."""
 
+SEVERAL = 4
+"""Failures of a summarizer in a row, from which on it is asked less often."""
+
 
 @dataclass(frozen=True, slots=True)
 class FailedAt:
@@ -49,6 +52,20 @@ class FailedAt:
     record: str
     failed: Event | None = field(default=None, compare=False)
     """What was told of it, where no caller heard."""
+    again: int = field(default=0, compare=False)
+    """The length from which on a model is asked once more."""
+    times: int = field(default=1, compare=False)
+    """How many in a row this is."""
+
+    def after(self, before: FailedAt | Prepared | None) -> FailedAt:
+        """This failure behind what was ``before``. The next turn asks again, since most failures pass; where several
+        did not, each doubles how much has to come before another try, or every turn would pay for one.
+        """
+        if not isinstance(before, FailedAt) or before != replace(self, length=before.length):
+            return self
+        times = before.times + 1
+        again = self.length + 2 * (self.length - before.length) if times >= SEVERAL else 0
+        return replace(self, again=again, times=times)
 
 
 class KnownConversation:

@@ -409,7 +409,7 @@ class _Call:
         # Without instructions for this call alone: a later call takes what is prepared.
         question = replace(self._question(overhead), forced="background", instructions="")
         question = replace(question, history=question.history.snapshot())
-        state, observer = conversation.state, self.observer.another()
+        state, before, observer = conversation.state, conversation.attempt, self.observer.another()
 
         async def make(ports: Ports) -> Compaction | None:
             try:
@@ -427,7 +427,7 @@ class _Call:
             made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
             if not isinstance(made, Compaction):
                 told = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
-                conversation.attempt = replace(state, failed=next(told, None))
+                conversation.attempt = replace(state, failed=next(told, None)).after(before)
                 return
             conversation.attempt = Prepared(made, _base(question))
             text = f"a summary of {made.covers:,} messages is ready and not in force yet"
@@ -449,6 +449,12 @@ class _Call:
         """Whether a request may go out under the old view, while a summary is made beside it."""
         return not question.forced and question.view_tokens <= PATIENCE * question.limits.window
 
+    def _rests(self, failed: FailedAt, question: Question) -> bool:
+        """Whether a model that failed several times is not asked yet, because the old view fits."""
+        is_same = failed == replace(self.conversation.state, length=failed.length)
+        fits = self._can_go_on(question) if self.policy.soft_share else question.view_tokens <= question.limits.window
+        return is_same and fits and not question.forced and self.conversation.state.length < failed.again
+
     async def _pass(self, question: Question) -> Made | None:
         """A pass, unless one failed for this very state before, or its summary is paid for already."""
         await self._look_elsewhere(question)
@@ -460,7 +466,12 @@ class _Call:
             text = "the summary failed for this very history"
             self.observer.emit("skipped", text, tokens=question.view_tokens)
             return None
-        if isinstance(conversation.attempt, FailedAt) and self.policy.on_failure == "keep":
+        before = conversation.attempt
+        if isinstance(before, FailedAt) and self.policy.on_failure == "keep":
+            if self._rests(before, question):
+                text = "the summary failed several times: it is tried again when more has been said"
+                self.observer.emit("skipped", text, tokens=question.view_tokens)
+                return None
             if self.policy.soft_share is not None and self._can_go_on(question):
                 # What failed is tried again beside the conversation, too: no request waits for it.
                 await self._start_preparing(overhead_of(conversation.history.counter, self.request))
@@ -469,7 +480,7 @@ class _Call:
             if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
                 # It had its time. Asked again, a model that is silent would hold this request as long once more.
                 self.means = replace(self.means, summarizer=None, same=None)
-                failed, text = conversation.attempt.failed, "the built-in extractive summary stands in"
+                failed, text = before.failed, "the built-in extractive summary stands in"
                 error = {"error": failed.data.get("error")} if failed is not None else {}
                 because = f"{failed.message}; " if failed is not None else ""
                 self.observer.emit("fallback_used", because + text, fallback=self.policy.fallback, **error)
@@ -486,7 +497,8 @@ class _Call:
             return Made(record, question.evicted(record))
         made = await _performed(question, self.means)
         if isinstance(made, Nothing):
-            conversation.attempt = conversation.state if made.cause == "summary_failed" else None
+            now = conversation.state.after(before)
+            conversation.attempt = now if made.cause == "summary_failed" else None
             return None
         if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
             conversation.attempt = Prepared(made.compaction, _base(question))
