@@ -381,6 +381,32 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1beta/openai/chat/completions",
+        "/v1beta/openai/embeddings",
+        "/v1beta/models/gemini-3:countTokens",
+        "/v1alpha/models/gemini-3:batchGenerateContent",
+        "/v1beta/tunedModels/mine:generateContent",
+        "/v1beta/cachedContents",
+        "/upload/v1beta/files",
+    ],
+)
+def test_paths_of_googles_go_to_google_with_its_key(path: str, tmp_path: Path) -> None:
+    """Also those on which Google speaks as OpenAI does: its key would be told another provider."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as google, RawUpstream(script) as other:
+        urls = {"openai": f"{other.url}/v1", "anthropic": other.url, "gemini": google.url}
+        with InThread(settings_for(google.url, tmp_path, upstreams=urls)) as gateway:
+            post(gateway.url, path, b'{"messages": [], "contents": []}', {"authorization": "Bearer of-google"})
+        assert not other.seen
+        assert google.asked() == google.url + path
+
+
 @pytest.mark.parametrize("base", ["", "/v1", "/api/anthropic"])
 @pytest.mark.parametrize("path", ["/messages", "/messages/count_tokens"])
 def test_a_client_that_puts_no_v1_behind_anthropics_address_asks_the_same(

@@ -332,7 +332,7 @@ class Gateway:
         if f"/v1{path}/".startswith(f"{MESSAGES_PATH}/"):
             path = f"/v1{path}"  # Vercel's AI SDK puts no /v1 behind ANTHROPIC_BASE_URL, as all others do
         wire = wire_of(path)
-        if wire is not None:
+        if wire is not None and not _GOOGLES_OWN.match(path):  # there Google may speak as OpenAI does
             return self._upstreams[wire.provider], path
         names = {name.lower() for name, _ in headers}
         # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers.
