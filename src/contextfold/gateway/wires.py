@@ -244,7 +244,8 @@ CONTENTS = GeminiWire(
     native=("cachedContent", "cached_content"),
 )
 WIRES = (CHAT, RESPONSES, MESSAGES)
-_GENERATING = re.compile(r"/models/([^/:]+):(?:g|streamG)enerateContent")
+_GENERATING = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(?:g|streamG)enerateContent")
+"""Tuned models have collections of their own; with Vertex AI they are asked as endpoints."""
 
 
 @cache
