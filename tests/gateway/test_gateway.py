@@ -582,17 +582,20 @@ PIECES = {
         b'data: {"choices":[{"index":0,"delta":{"content":"one"}}]}\n\n',
     ),
     "gemini": (b'data: {"candidates":[{"content":{"parts":[{"text":"one"}],"role":"model"}}]}\n\n',),
+    "gemini, a list": (b'[{\n  "candidates": [{"content": {"parts": [{"text":', b'"one"}], "role": "model"}}]}\n'),
 }
 
 
-@pytest.mark.parametrize("wire", PIECES)
-def test_a_stream_arrives_piece_by_piece(tmp_path: Path, wire: str) -> None:
+@pytest.mark.parametrize("said", PIECES)
+def test_a_stream_arrives_piece_by_piece(tmp_path: Path, said: str) -> None:
     """As soon as it has content: before that, it is held back for some seconds, as it may still be a refusal."""
     pause = threading.Event()
+    wire, _, is_list = said.partition(", ")
+    kind = b"application/json" if is_list else b"text/event-stream"
 
     async def script(writer: Writer, seen: Seen) -> None:
-        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-        for piece in PIECES[wire]:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n" % kind)
+        for piece in PIECES[said]:
             await writer.chunk(piece)
         while not pause.is_set():
             await asyncio.sleep(0.005)
@@ -605,7 +608,8 @@ def test_a_stream_arrives_piece_by_piece(tmp_path: Path, wire: str) -> None:
         connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
         messages = list(turns(wire, 6))[-1]
         began = time.monotonic()
-        connection.request("POST", path_of(wire, True), compact(body_of(wire, messages, stream=True)))
+        path = path_of(wire, True).removesuffix("?alt=sse" if is_list else "")  # without it Google sends a list
+        connection.request("POST", path, compact(body_of(wire, messages, stream=True)))
         response = connection.getresponse()
         first = b""
         while b'"one"' not in first:
@@ -1065,8 +1069,13 @@ def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
             b'{"error": {"code": 400, "message": "The input token count (3000) exceeds the maximum number of tokens '
             b'allowed (2500).", "status": "INVALID_ARGUMENT"}}',
         ),
+        (
+            "gemini",
+            b'[{"error": {"code": 400, "message": "The input token count (3000) exceeds the maximum number of tokens '
+            b'allowed (2500).", "status": "INVALID_ARGUMENT"}}]',
+        ),
     ],
-    ids=["openai-chat", "openai-responses", "anthropic", "gemini"],
+    ids=["openai-chat", "openai-responses", "anthropic", "gemini", "gemini, a list"],
 )
 @pytest.mark.parametrize("way", ["at once", "behind blanks, in pieces", "in gzip"])
 def test_a_refusal_inside_a_plain_answer_that_is_a_success_is_one_too(

@@ -140,6 +140,8 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
 _BEGINNING = 1_024
 """Bytes of a plain answer in which it would say that it is an error."""
 _NAMES_AN_ERROR = re.compile(rb'"error"\s*:\s*[{"]')
+_GEMINIS_ANSWER = re.compile(rb'\[?\s*\{\s*"candidates"\s*:')
+"""Without ``alt=sse`` a stream of Gemini's is a list, whose first pieces have some hundred bytes."""
 
 
 async def _check_plain(answer: UpstreamAnswer) -> None:
@@ -153,7 +155,7 @@ async def _check_plain(answer: UpstreamAnswer) -> None:
         answer.ahead.append(chunk)
         held += len(chunk)
         text = (text + decoder.feed(chunk)).lstrip()  # some write blanks as long as they wait for their model
-        if not decoder.is_known:
+        if not decoder.is_known or _GEMINIS_ANSWER.match(text):
             return
         if not chunk:
             break
@@ -167,7 +169,8 @@ async def _check_plain(answer: UpstreamAnswer) -> None:
         said = json.loads(Decoder(answer.header(b"content-encoding")).feed(body))
     except (ValueError, RecursionError):
         return
-    if (refusal := refusal_in(said)) is not None:
+    first = said[0] if isinstance(said, list) and said else said
+    if (refusal := refusal_in(first)) is not None:
         raise Refused(answer, refusal, classify(refusal))
 
 
