@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from emulator import Answer, ProviderServer
-from tests.gateway.conftest import WINDOW, settings_for
+from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns, words
 
 from contextfold import Policy
@@ -105,6 +105,33 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert asked.body.get("store") in (None, False)
     # The key is the request's: under it a provider would answer the request with the summary.
     assert not any("idempotency-key" in requests[number].headers for number in own)
+
+
+@pytest.mark.parametrize("way", ["alt=sse", "%24alt=json%3Benum-encoding%3Dint", "$alt=sse"])
+def test_a_summary_of_geminis_is_asked_for_in_one_piece_and_in_words(tmp_path: Path, way: str) -> None:
+    """Libraries that Google generates ask for numbers in place of names: of an answer that was cut off, none could tell
+    that it was, and its half was the summary.
+    """
+    asked: list[bytes] = []
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        is_own = b"<summary>" in seen.body
+        ends: str | int = "MAX_TOKENS" if is_own else "STOP"
+        if is_own:
+            asked.append(seen.line)
+        if b"enum-encoding" in seen.line:
+            ends = {"STOP": 1, "MAX_TOKENS": 2}[str(ends)]
+        said = {"parts": [{"text": SUMMARY if is_own else "ok"}], "role": "model"}
+        await writer.json(compact({"candidates": [{"content": said, "finishReason": ends}]}))
+
+    with RawUpstream(script) as upstream:
+        with InThread(settings_for(upstream.url, tmp_path, summarizer="same")) as gateway:
+            path = PATHS["gemini"].replace(":generate", ":streamGenerate")
+            for messages in turns("gemini", 26):
+                post(gateway.url, f"{path}?key=k&{way}", compact(body_of("gemini", messages)))
+                time.sleep(0.02)
+        assert b"reads files one after the other" not in upstream.seen[-1].body
+    assert set(asked) == {f"POST {PATHS['gemini']}?key=k HTTP/1.1".encode()}
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])

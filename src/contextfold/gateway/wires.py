@@ -173,7 +173,8 @@ class GeminiWire(GatewayWire):
         return {self.key: messages}
 
     def whole(self, path: str, query: str) -> tuple[str, str]:
-        left = "&".join(one for one in query.split("&") if not one.startswith("alt="))
+        # As `$alt`, libraries that Google generates also ask for numbers in place of the names of why an answer ended.
+        left = "&".join(one for one in query.split("&") if unquote(one.partition("=")[0]) not in ("alt", "$alt"))
         return path.replace(":streamGenerateContent", ":generateContent"), left
 
     def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
