@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +51,7 @@ def of_person(name: str, turns: int, call_id: str) -> list[Any]:
 def with_cleared(items: list[Any], left: int) -> list[Any]:
     """As a client has it that clears all but its newest results."""
     places = [n for n, item in enumerate(items) if item.get("type") == "function_call_output"]
-    old = set(places[:-left])
+    old = set(places[: len(places) - left])
     return [{**item, "output": CLEARED} if n in old else item for n, item in enumerate(items)]
 
 
@@ -81,3 +82,75 @@ def test_one_whose_results_are_cleared_at_each_turn_pays_for_no_summary_more(cal
         return face.asked
 
     assert 1 <= asked(8) <= asked(100)
+
+
+def asking(items: list[Any], told: str = "") -> list[Any]:
+    """As a client has it that says something else in its task, with another question behind it all."""
+    task = {**items[0], "content": f"{items[0]['content']} {told}".rstrip()}
+    return [task, *items[1:], {"role": "user", "content": "And what is that in all?"}]
+
+
+def with_short(items: list[Any]) -> list[Any]:
+    """With a first result that is the same for everyone."""
+    return [*items[:2], {**items[2], "output": "The bank is open."}, *items[3:]]
+
+
+def with_one_cleared(items: list[Any], turn: int) -> list[Any]:
+    """As a client has it that clears what it has read again since."""
+    at = 2 * turn + 2
+    return [*items[:at], {**items[at], "output": CLEARED}, *items[at + 1 :]]
+
+
+def otherwise_written(items: list[Any]) -> list[Any]:
+    return [{**item, "arguments": f" {item['arguments']}"} if "arguments" in item else item for item in items]
+
+
+STEPS: dict[str, list[Callable[[list[Any]], list[Any]]]] = {
+    "some left": [lambda items: with_cleared(items, 4), lambda items: asking(with_cleared(items, 4), "It is noon.")],
+    "otherwise written": [
+        lambda items: with_cleared(items, 4),
+        lambda items: otherwise_written(with_cleared(items, 4)),
+    ],
+    "none left": [lambda items: with_cleared(items, 4), lambda items: asking(with_cleared(items, 0))],
+    "one that is the same left": [
+        lambda items: with_short(with_cleared(items, 4)),
+        lambda items: with_short(asking(with_cleared(items, 0))),
+    ],
+    "a newer one before": [
+        lambda items: with_one_cleared(items, 22),
+        lambda items: with_one_cleared(with_cleared(items, 2), 22),
+    ],
+}
+"""What a client has cleared, one after the other."""
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("call_id", ["functions.look:{}", "call_9aK3bQ7xLm2ZtR5v{}"], ids=["numbered", "random"])
+def test_what_was_cleared_is_told_by_no_record_of_another_ones_however_it_was(call_id: str, steps: str) -> None:
+    """Where what is left is the same for both, an id alone tells whose the record is; by that it goes on."""
+    face, turns = ListedFace(), 24
+    first = with_short if "same" in steps else list
+    is_known = steps in ("some left", "otherwise written", "a newer one before") or "9aK3" in call_id
+    for n in range(2, turns, 2):
+        face.view(first(of_person("ann", n, call_id)))
+    assert face.asked >= 1
+    for step in STEPS[steps]:
+        view = face.view(step(of_person("ann", turns, call_id)))
+        assert ("balance of ann_2," in view) == (is_known or step is STEPS[steps][0])
+        if step is STEPS["some left"][0]:  # and where it is begun again from an earlier turn
+            assert "balance of ann_2," in face.view(asking(with_cleared(of_person("ann", turns, call_id), 4)[:-2]))
+    theirs = STEPS[steps][-1](of_person("bob", turns, call_id.replace("9aK3", "7pQ5")))
+    assert "ann" not in face.view(theirs)
+    assert "ann" not in face.view(asking(theirs, "It is late."))
+
+
+@pytest.mark.parametrize("end", ["Saved.", CLEARED])
+def test_a_short_answer_that_many_tools_give_does_not_tell_whose_list_it_is(end: str) -> None:
+    """The second one's client has cleared all results but the newest, which is the same for both."""
+    face = ListedFace()
+    for n in range(2, 24, 2):
+        face.view(of_person("ann", n, "functions.look:{}"))
+    assert face.asked >= 1
+    mine, theirs = (of_person(name, 24, "functions.look:{}") for name in ("ann", "bob"))
+    face.view([*mine[:-1], {**mine[-1], "output": end}])
+    assert "ann" not in face.view([*with_cleared(theirs, 1)[:-1], {**theirs[-1], "output": end}])

@@ -77,3 +77,30 @@ def test_a_summary_of_what_was_cleared_since_is_found_by_its_own_conversation_al
     assert "ann" not in theirs
     if "9aK3" in call_id:  # by an id of its own it is found again
         assert "ann_1," in view(with_cleared(of_person("ann", turns + 2, call_id)))
+
+
+@pytest.mark.parametrize("end", ["Saved.", CLEARED, "Saved, as it was asked: " + "all of it is in the book now. " * 3])
+def test_a_short_answer_that_many_tools_give_does_not_tell_whose_conversation_it_is(
+    opened: Any, provider: ProviderServer, end: str
+) -> None:
+    """The second one's client has cleared all results but the newest, which is the same for both."""
+    provider._provider.script = clerk
+    gateway: InThread = opened(summarizer="same")
+
+    def view(messages: list[dict[str, Any]]) -> str:
+        body = json.dumps({"model": "m", "messages": messages}).encode()
+        assert post(gateway.url, "/v1/chat/completions", body).status == 200
+        return provider.requests[-1].raw.decode()
+
+    def ended(name: str, turns: int) -> list[dict[str, Any]]:
+        messages = of_person(name, turns, "functions.look:{}")
+        return [*messages[:-1], {**messages[-1], "content": f"{name}: {end}" if len(end) > 80 else end}]
+
+    for n in range(2, 30, 2):
+        view(of_person("ann", n, "functions.look:{}"))
+    assert gateway.metrics.total("compactions_total") >= 1
+    assert "ann_1," in view(ended("ann", 30))
+    theirs = view([*with_cleared(ended("bob", 30), 1), {"role": "user", "content": "And what is that in all?"}])
+    assert "ann" not in theirs
+    mine = view([*with_cleared(ended("ann", 30), 1), {"role": "user", "content": "And what is that in all?"}])
+    assert ("ann_1," in mine) == (len(end) > 80)

@@ -63,9 +63,21 @@ def is_same_behind(before: At, now: At, count: int, told: Sequence[int], changed
     behind = range(cleared[-1] + 1 if cleared else count, count)
     if not cleared or _is_same_run(before, now, behind):
         return True
-    answered = (n for n in behind if before(n).tool_results)
+    answered = (n for n in behind if is_telling(before(n)))
     only_cleared = all(says_again(now(n), Saying(before(n))) for n in changed)
     return only_cleared and any(Saying(now(n)).all == Saying(before(n)).all for n in answered)
+
+
+def is_telling(message: Message) -> bool:
+    """Whether what a tool answered in it may tell one conversation from another: "saved" stands in many, and so does
+    what clients put in the place of results.
+    """
+    results = message.tool_results
+    return any(len(one.text) >= _TELLING and not is_cleared(one, begins_as_before=True) for one in results)
+
+
+_TELLING = 80
+"""Characters."""
 
 
 def _is_same_run(before: At, now: At, places: Sequence[int]) -> bool:

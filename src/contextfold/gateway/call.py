@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
-from contextfold.conversation.cleared import is_cleared
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.pins import first_user
 from contextfold.conversation.recognized import (
@@ -26,6 +25,7 @@ from contextfold.conversation.recognized import (
     ids_of,
     is_same_behind,
     is_same_left,
+    is_telling,
     says_again,
 )
 from contextfold.gateway.body import Body
@@ -205,7 +205,7 @@ class State:
         is_same = all(ids_of(before(n)) == ids_of(now(n)) for n in changed) or (not differ and self.says_all)
         if self.was_cleared and not self.is_told_by(old):
             # Then only what a tool has answered, and still stands there, tells these from another person's.
-            is_same = is_same and any(_is_whole(before(n)) and n not in differ for n in range(len(old) - 1, -1, -1))
+            is_same = is_same and any(is_telling(before(n)) and n not in differ for n in range(len(old) - 1, -1, -1))
         self.was_cleared = self.was_cleared or (is_same and not differ.isdisjoint(told))
         return is_same, not differ
 
@@ -238,11 +238,6 @@ class State:
         if record.id in self.set_aside:
             return False
         return record.covers < length or record.covers - 1 not in record.gone()
-
-
-def _is_whole(message: Message) -> bool:
-    results = message.tool_results
-    return bool(results) and not any(is_cleared(result, begins_as_before=True) for result in results)
 
 
 @dataclass(slots=True)

@@ -17,15 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from contextfold import formats
-from contextfold.conversation.cleared import is_cleared
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import History
 from contextfold.conversation.pins import first_user
-from contextfold.conversation.recognized import has_own_id, ids_of, is_same_behind, says_again
+from contextfold.conversation.recognized import has_own_id, ids_of, is_same_behind, is_telling, says_again
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.json_values import same
-from contextfold.messages import Message, ToolResult
+from contextfold.messages import Message
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration, TokenCounter
 
@@ -97,7 +96,7 @@ class KnownLists:
         """
         altered = known.record.altered if known.record is not None else ()
         count = len(known.items)
-        if not altered or count > len(items) or not self._is_certain(known, count):
+        if not altered or count > len(items):
             return False
 
         def before(n: int) -> Message:
@@ -128,7 +127,7 @@ class KnownLists:
             return True
         # From the newest back, and no further than what tells it.
         read = (self._format.decode(known.items[n]) for n in range(common - 1, known.cleared, -1))
-        if any(_is_whole(part) for message in read for part in message.tool_results):
+        if any(map(is_telling, read)):
             return True
         read = (self._format.decode(known.items[n]) for n in range(common - 1, -1, -1))
         newest = next((message for message in read if message.tool_calls), None)
@@ -136,11 +135,9 @@ class KnownLists:
 
     def _with_cleared(self, known: KnownItems, items: Sequence[Any]) -> KnownItems:
         """The conversation with what its client says now."""
-        altered = known.record.altered if known.record is not None else ()
         decode = self._format.decode
         differ = [n for n, (old, new) in enumerate(zip(known.items, items, strict=False)) if not same(old, new)]
-        told = [n for n in differ if n in altered or not _is_callers(known.items[n])]
-        cleared = [n for n in told if Saying(decode(known.items[n])).all != Saying(decode(items[n])).all]
+        cleared = [n for n in differ if Saying(decode(known.items[n])).all != Saying(decode(items[n])).all]
         return replace(known, items=list(items), cleared=max([known.cleared, *cleared]))
 
     def left(self, items: Sequence[Any]) -> KnownItems | None:
@@ -153,8 +150,7 @@ class KnownLists:
             return None
         known, gone = found
         left = [*known.items[: gone.start], *known.items[gone.stop :]]
-        cleared = known.cleared - len(gone) if known.cleared >= gone.stop else -1
-        return replace(known, items=as_known(left, items, len(left)), cleared=cleared)
+        return replace(known, items=as_known(left, items, len(left)))
 
     def keep(self, conversation: KnownItems) -> None:
         """Remember a conversation as it is now."""
@@ -167,10 +163,6 @@ def _role(item: Any) -> Any:
 
 def _is_callers(item: Any) -> bool:
     return _role(item) in ("user", "system", "developer")
-
-
-def _is_whole(result: ToolResult) -> bool:
-    return not is_cleared(result, begins_as_before=True)
 
 
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
