@@ -13,6 +13,8 @@ import os
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -122,6 +124,25 @@ def test_the_tutorial_runs_in_a_checkout_with_nothing_but_what_it_says(
     for block in blocks_of(ROOT / "docs" / "tutorial.md"):
         if block.language == "python":
             exec(block.code, namespace)
+
+
+def test_the_page_of_the_demo_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    """A newcomer compares the two, and the page told of an earlier view: 431 quoted lines, not 418."""
+    (tmp_path / "build").mkdir()
+    commands = [  # those of ``make demo``
+        [str(ROOT / "examples" / "make_session.py"), "build/session.json"],
+        ["-m", "contextfold", "compact", "build/session.json", "--window", "16000", "--output", "build/view.json"],
+    ]
+    width = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    printed = "".join(
+        subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=width, check=True, capture_output=True, encoding="utf-8"
+        ).stdout
+        for words in commands
+    )
+    [shown] = [block.code for block in blocks_of(ROOT / "docs" / "demo.md") if block.language == "text"]
+    timeless = [re.sub(r"Took [0-9.]+ s", "Took 0 s", text.strip()).split() for text in (shown, printed)]
+    assert timeless[0] == timeless[1], "paste the output of make demo into docs/demo.md"
 
 
 def test_every_command_that_is_shown_exists() -> None:
