@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -52,25 +51,14 @@ class Anthropic:
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "an Anthropic message")
         role = values.role_of(entry, ROLES, index)
-        parts = values.decoded_content(entry.get("content"), _decode_block, index)
-        if not parts:
-            values.said_elsewhere(entry, "content", index)
-        return Message(
-            role=role,  # type: ignore[arg-type]
-            parts=parts,
-            id=values.optional_text(entry, "id"),
-            metadata=values.metadata_of(entry),
-            source=wire,
-            source_format=self.name,
-        )
+        return values.message_of(entry, self.name, role, values.said(entry, _decode_block, index))
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
 
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
-            native = message.source_format == self.name
-            return message if leading or not native else crossing.instruction_between(message)
+            return crossing.instruction(message, self.name, leading=leading)
         if not message.parts:
             return message.with_parts(())
         return message.with_changed(tuple(_without_blanks(part) for part in message.parts if not values.is_blank(part)))
@@ -120,10 +108,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
 def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
     kind = values.block_type(block)
     if kind == "text":
-        text = block.get("text")
-        if not isinstance(text, str):
-            raise FormatError(f"a text block needs a string in 'text', and this is {values.kind_of(text)}", index=index)
-        return Text(text, source=block)
+        return values.text_of(block, index)
     if kind in MEDIA_BLOCKS:
         return _decode_media(block)
     return values.unknown_block(block, index)
@@ -190,7 +175,7 @@ def _build_message(message: Message, leading: bool) -> dict[str, Any]:
             return {"role": "system", "content": text}
         return {"role": "user", "content": crossing.in_tags(text)}
     role = "assistant" if message.role == "assistant" else "user"
-    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    parts = crossing.results_first(message)
     if len(parts) == 1 and isinstance(parts[0], Text):
         return {"role": role, "content": parts[0].text}
     return {"role": role, "content": [_build_block(part, role=role) for part in parts]}

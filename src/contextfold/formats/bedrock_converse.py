@@ -95,25 +95,14 @@ class BedrockConverse:
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "a Converse message")
         role = values.role_of(entry, ROLES, index)
-        parts = values.decoded_content(entry.get("content"), _decode_block, index)
-        if not parts:
-            values.said_elsewhere(entry, "content", index)
-        return Message(
-            role=role,  # type: ignore[arg-type]
-            parts=parts,
-            id=values.optional_text(entry, "id"),
-            metadata=values.metadata_of(entry),
-            source=wire,
-            source_format=self.name,
-        )
+        return values.message_of(entry, self.name, role, values.said(entry, _decode_block, index))
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
 
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
-            native = message.source_format == self.name
-            return message if leading or not native else crossing.instruction_between(message)
+            return crossing.instruction(message, self.name, leading=leading)
         parts = [_without_blanks(part) for part in message.parts if not values.is_blank(part)]
         if all(isinstance(part, Opaque) and part.is_mark for part in parts):
             return message.with_parts(())
@@ -168,10 +157,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
 
 def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
     if "text" in block:
-        text = block["text"]
-        if not isinstance(text, str):
-            raise FormatError(f"a text block needs a string in 'text', and this is {values.kind_of(text)}", index=index)
-        return Text(text, source=block)
+        return values.text_of(block, index)
     if "json" in block:
         return Text(values.json_text(block["json"]), source=block)
     for key, kind in MEDIA_BLOCKS.items():
@@ -246,7 +232,7 @@ def _build_message(message: Message, leading: bool) -> dict[str, Any]:
         text = crossing.in_words(message.parts)
         return {"role": "system", "content": [_text(text)]} if leading else _user(crossing.in_tags(text))
     role = "assistant" if message.role == "assistant" else "user"
-    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    parts = crossing.results_first(message)
     if role == "user" and _has_bare_document(parts):
         parts.append(Text(ATTACHED))
     return {"role": role, "content": [_build_block(part, role=role) for part in parts]}

@@ -87,10 +87,12 @@ def turns(
     return built
 
 
-def instruction_between(message: Message) -> Message:
-    """An instruction behind other messages as words of the user, for formats that take instructions first only; itself
-    where nothing in it can be said in words.
+def instruction(message: Message, name: str, *, leading: bool) -> Message:
+    """An instruction as the format ``name`` takes it, where instructions stand first only: behind other messages it is
+    words of the user, or itself where nothing in it can be said in words.
     """
+    if leading or message.source_format != name:
+        return message
     if message.is_empty:
         return message.with_parts(())
     said = in_words(common_parts(message.parts))
@@ -159,6 +161,11 @@ def results_and_rest(message: Message) -> tuple[list[ToolResult], list[Text | Me
     """The tool results of a turn, and what was said beside them."""
     rest = [part for part in message.parts if isinstance(part, Text | Media)]
     return list(message.tool_results), rest
+
+
+def results_first(message: Message) -> list[Part]:
+    """The parts of a turn, for formats whose models want results before what was said beside them."""
+    return [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
 
 
 def telling_failure(result: ToolResult) -> tuple[Part, ...]:

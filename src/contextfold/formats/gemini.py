@@ -85,8 +85,7 @@ class Gemini:
 
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
-            native = message.source_format == self.name
-            return message if leading or not native else crossing.instruction_between(message)
+            return crossing.instruction(message, self.name, leading=leading)
         if not any(_is_blank(part) for part in message.parts):
             return message if message.parts else message.with_parts(())
         return message.with_parts(tuple(part for part in message.parts if not _is_blank(part)))
@@ -325,9 +324,8 @@ def _built_content(message: Message, names: Mapping[str, str], *, leading: bool)
         if leading:
             return {"role": "system", "parts": [{"text": text}]}
         return {"role": "user", "parts": [{"text": crossing.in_tags(text)}]}
-    parts: list[Part] = [*message.tool_results, *(part for part in message.parts if not isinstance(part, ToolResult))]
     role = "model" if message.role == "assistant" else "user"
-    return {"role": role, "parts": [_built(part, names) for part in parts]}
+    return {"role": role, "parts": [_built(part, names) for part in crossing.results_first(message)]}
 
 
 def _built(part: Part, names: Mapping[str, str] | None = None) -> dict[str, Any]:

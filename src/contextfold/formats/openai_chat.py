@@ -22,7 +22,7 @@ from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
 from contextfold.formats.marks import CHAT_ROLES
-from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 """The first two hold words; the others blocks of the same words, with signatures (OpenRouter, LiteLLM)."""
@@ -81,15 +81,8 @@ class OpenAIChat:
             parts = (*_decode_fields(entry), *parts, *_decode_calls(entry, index))
         if not parts:
             values.said_elsewhere(entry, "content", index)
-        return Message(
-            role=_role(role),
-            parts=parts,
-            id=values.optional_text(entry, "id"),
-            name=values.optional_text(entry, "name"),
-            metadata=values.metadata_of(entry),
-            source=wire,
-            source_format=self.name,
-        )
+        name = values.optional_text(entry, "name")
+        return values.message_of(entry, self.name, "tool" if role == "function" else role, parts, name=name)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
@@ -112,10 +105,6 @@ class OpenAIChat:
         if any(first.get(key) or second.get(key) for key in ("tool_calls", "function_call", *FIELDS)):
             return None
         return {**second, **first, "content": values.joined_contents(first.get("content"), second.get("content"))}
-
-
-def _role(role: str) -> Role:
-    return "tool" if role == "function" else role  # type: ignore[return-value]
 
 
 def _lacks_something(entry: Mapping[str, Any]) -> bool:
@@ -245,9 +234,7 @@ def _arguments(body: Mapping[str, Any], key: str, index: int | None) -> str:
 
 
 def _decode_result(entry: Mapping[str, Any], role: str, index: int | None) -> ToolResult:
-    content = values.decoded_content(entry.get("content"), _decode_inner_block, index)
-    if not content:
-        values.said_elsewhere(entry, "content", index)
+    content = values.said(entry, _decode_inner_block, index)
     name = values.optional_text(entry, "name")
     call_id = values.legacy_id(name or "") if role == "function" else _answered(entry, index)
     return ToolResult(call_id, content, name=name, is_error=bool(entry.get("error")), source=entry)

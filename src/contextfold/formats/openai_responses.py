@@ -52,15 +52,7 @@ class OpenAIResponses:
     def decode(self, wire: Any, index: int | None = None) -> Message:
         item = values.as_object(wire, index, "a Responses item")
         role, parts = _decode_item(item, index)
-        return Message(
-            role=role,  # type: ignore[arg-type]
-            parts=parts,
-            id=values.optional_text(item, "id"),
-            split=role == "assistant",
-            metadata=values.metadata_of(item),
-            source=wire,
-            source_format=self.name,
-        )
+        return values.message_of(item, self.name, role, parts, split=role == "assistant")
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
@@ -83,9 +75,7 @@ class OpenAIResponses:
 def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Part, ...]]:
     kind = REFERENCE if is_reference(item) else item.get("type")
     if kind == "message" or (kind is None and "role" in item):
-        parts = values.decoded_content(item.get("content"), _decode_block, index)
-        if not parts:
-            values.said_elsewhere(item, "content", index)
+        parts = values.said(item, _decode_block, index)
         return values.role_of(item, ROLES, index), parts
     if not isinstance(kind, str):
         raise FormatError(

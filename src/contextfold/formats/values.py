@@ -207,6 +207,46 @@ def decoded_content(
     return tuple(parts)
 
 
+def said(
+    wire: Mapping[str, Any], decode_block: Callable[[dict[str, Any], int | None], P], index: int | None
+) -> tuple[P | Text, ...]:
+    """What a message says under ``content``, as parts; ``FormatError`` if it says it under another key."""
+    parts = decoded_content(wire.get("content"), decode_block, index)
+    if not parts:
+        said_elsewhere(wire, "content", index)
+    return parts
+
+
+def message_of(
+    wire: Mapping[str, Any],
+    format: str,
+    role: str,
+    parts: tuple[Part, ...],
+    *,
+    name: str | None = None,
+    split: bool = False,
+) -> Message:
+    """The message of a JSON object with these parts: with its ``id`` and ``metadata``, and itself as the source."""
+    return Message(
+        role=role,  # type: ignore[arg-type]
+        parts=parts,
+        id=optional_text(wire, "id"),
+        name=name,
+        split=split,
+        metadata=metadata_of(wire),
+        source=wire,
+        source_format=format,
+    )
+
+
+def text_of(block: dict[str, Any], index: int | None) -> Text:
+    """A text block, or a ``FormatError`` that says what is in the place of its text."""
+    text = block.get("text")
+    if not isinstance(text, str):
+        raise FormatError(f"a text block needs a string in 'text', and this is {kind_of(text)}", index=index)
+    return Text(text, source=block)
+
+
 def said_elsewhere(wire: Any, where: str, index: int | None) -> None:
     """Raise ``FormatError`` if a message that has nothing in ``where`` says something under another key: frameworks
     have shapes of their own, and what is not read would be taken for an empty message, and left out.
