@@ -278,14 +278,14 @@ class Message(_WellFormed):
     def is_user_turn(self) -> bool:
         """Something a person (or the caller for a person) said: a user message that is more than tool results."""
         return self.role == "user" and any(
-            (isinstance(part, Text) and part.text.strip()) or (isinstance(part, Media | Opaque) and not _is_mark(part))
+            (isinstance(part, Text) and part.text.strip()) or (isinstance(part, Media | Opaque) and not is_mark(part))
             for part in self.parts
         )
 
     @property
     def is_empty(self) -> bool:
         """Nothing in it that a provider or a reader could use."""
-        return not any(part.text.strip() if isinstance(part, Text) else not _is_mark(part) for part in self.parts)
+        return not any(part.text.strip() if isinstance(part, Text) else not is_mark(part) for part in self.parts)
 
     @property
     def is_bound(self) -> bool:
@@ -308,7 +308,8 @@ class Message(_WellFormed):
         return replace(self, parts=parts, edited=True)
 
 
-def _is_mark(part: Part) -> bool:
+def is_mark(part: Part) -> bool:
+    """``Opaque.is_mark``, of any part."""
     return isinstance(part, Opaque) and part.is_mark
 
 

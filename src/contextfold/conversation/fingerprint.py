@@ -13,7 +13,7 @@ from typing import Any
 
 from contextfold import json_values
 from contextfold.conversation.cleared import is_cleared
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, is_mark
 
 
 def digest(message: Message) -> bytes:
@@ -151,7 +151,7 @@ that tells of more, as a list of images does."""
 def shape(message: Message) -> bytes:
     """Which parts a message has: a record names them by their numbers. Marks behind the last one change none."""
     parts = list(message.parts)
-    while parts and _is_mark(parts[-1]):
+    while parts and is_mark(parts[-1]):
         parts.pop()
     return " ".join(type(part).__name__ for part in parts).encode()
 
@@ -201,10 +201,6 @@ def _is_item(message: Message) -> bool:
     return message.split and message.role == "assistant"
 
 
-def _is_mark(part: Part) -> bool:
-    return isinstance(part, Opaque) and part.is_mark
-
-
 def _digest(message: Message, fields: Iterable[str], size: int = 16) -> bytes:
     hasher = hashlib.blake2b(message.role.encode(), digest_size=size)
     for field in fields:
@@ -245,7 +241,7 @@ def _content(part: Part) -> list[str]:
         case Reasoning():
             return ["reasoning", part.text, _plain(part.source)]
         case Opaque():
-            if _is_mark(part):  # moved at every request, as Anthropic's ``cache_control`` is
+            if is_mark(part):  # moved at every request, as Anthropic's ``cache_control`` is
                 return []
             return ["opaque", part.label, part.text, _plain(part.source)]
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
-from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, is_mark
 
 ROLES = ("system", "user", "assistant")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
@@ -104,7 +104,7 @@ class BedrockConverse:
         if message.is_instruction:
             return crossing.instruction(message, self.name, leading=leading)
         parts = [_without_blanks(part) for part in message.parts if not values.is_blank(part)]
-        if all(isinstance(part, Opaque) and part.is_mark for part in parts):
+        if all(is_mark(part) for part in parts):
             return message.with_parts(())
         if _has_bare_document(parts):
             parts.append(Text(ATTACHED))

@@ -100,7 +100,7 @@ def ranked(
 ) -> list[Ranked]:
     """The thread's messages that answer a search. ``within``: only among these sequence numbers, ``but`` for some."""
     found = connection.execute(
-        text(f"SELECT number, messages, words FROM searched_sessions WHERE {_OF}"), _key(thread)
+        text(f"SELECT number, messages, words FROM searched_sessions WHERE {_OF}"), thread.columns
     ).first()
     if found is None or asked.query.is_empty:
         return []
@@ -116,7 +116,7 @@ def ranked(
 
 def forget(connection: Connection, thread: Thread) -> None:
     """Remove a thread from the index."""
-    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
+    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), thread.columns)
     if number is None:
         return
     _delete_rows(connection, int(number) << _PLACE_BITS, (int(number) + 1) << _PLACE_BITS)
@@ -125,7 +125,7 @@ def forget(connection: Connection, thread: Thread) -> None:
 
 def forget_message(connection: Connection, thread: Thread, sequence: int, content: str) -> None:
     """Remove one message from the index. ``content``: what it says."""
-    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
+    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), thread.columns)
     if number is None:
         return
     places, base = places_of(range(sequence, sequence + 1)), int(number) << _PLACE_BITS
@@ -268,23 +268,19 @@ class _Index:
             cursor.close()
 
 
-def _key(thread: Thread) -> dict[str, str]:
-    return {"namespace": thread.namespace, "session_id": thread.key}
-
-
 def _number(connection: Connection, thread: Thread) -> int:
     """The number of a session in the index; it gets one where it has none. Its row in ``agent_sessions`` is locked."""
     query = text(f"SELECT number FROM searched_sessions WHERE {_OF}")
-    found = connection.scalar(query, _key(thread))
+    found = connection.scalar(query, thread.columns)
     if found is None:
         connection.execute(
             text(
                 "INSERT INTO searched_sessions (namespace, session_id, messages, words) "
                 "VALUES (:namespace, :session_id, 0, 0)"
             ),
-            _key(thread),
+            thread.columns,
         )
-        found = connection.scalar(query, _key(thread))
+        found = connection.scalar(query, thread.columns)
     return int(found or 0)
 
 

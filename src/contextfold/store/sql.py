@@ -284,7 +284,7 @@ class SQLStore:
 
     def record_summary(self, thread: Thread, summary: NewSummary) -> StoredSummary:
         with self.database.write() as connection:
-            columns = {**_key(thread), **summary.columns(), "created_at": self.database.now(connection)}
+            columns = {**thread.columns, **summary.columns(), "created_at": self.database.now(connection)}
             row = connection.execute(insert(SUMMARIES).values(**columns).returning(SUMMARIES)).mappings().one()
             return rows.summary(thread, row)
 
@@ -393,15 +393,11 @@ class SQLStore:
 
     def _created(self, connection: Connection, thread: Thread, now: float) -> rows.Row:
         """The row of a new session, unless another writer has just made it."""
-        values = {**_key(thread), "thread_id": thread.id, "created_at": now, "updated_at": now}
+        values = {**thread.columns, "thread_id": thread.id, "created_at": now, "updated_at": now}
         connection.execute(self._insert(SESSIONS).values(**values).on_conflict_do_nothing())
         row = self._row(connection, thread)
         assert row is not None  # made here or by another writer, and sessions that are written to are not idle
         return row
-
-
-def _key(thread: Thread) -> dict[str, str]:
-    return {"namespace": thread.namespace, "session_id": thread.key}
 
 
 def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
@@ -437,7 +433,7 @@ def _sessions_with_prepared() -> Any:
 def _message_rows(thread: Thread, messages: Sequence[NewMessage], first: int, now: float) -> Iterator[dict[str, Any]]:
     for sequence, message in enumerate(messages, first):
         yield {
-            **_key(thread),
+            **thread.columns,
             "sequence": sequence,
             "role": message.role,
             "message_id": message.message_id,
@@ -458,7 +454,7 @@ def _text_of(stored: str, format: str, sequence: int) -> str:
 def _link_rows(thread: Thread, summary_id: int | None, links: Sequence[Link]) -> Iterator[dict[str, Any]]:
     for link in links:
         yield {
-            **_key(thread),
+            **thread.columns,
             "summary_id": summary_id,
             "sequence": link.sequence,
             "fate": link.fate,

@@ -48,6 +48,11 @@ class Thread:
         hasher.update(b"\0" + self.id.encode())
         return hasher.hexdigest()
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """What names the session in every table, by the names of the columns."""
+        return {"namespace": self.namespace, "session_id": self.key}
+
     def __str__(self) -> str:
         shown = self.id if len(self.id) <= 60 else f"{self.id[:57]}..."
         return f"{shown!r}" + (f" of namespace {self.namespace!r}" if self.namespace else "")
