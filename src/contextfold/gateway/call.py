@@ -29,18 +29,16 @@ from contextfold.conversation.recognized import (
     says_again,
 )
 from contextfold.gateway.body import Body
+from contextfold.gateway.decoding import Decoder
+from contextfold.gateway.headers import SWITCH, RawHeaders, value_of
 from contextfold.gateway.settings import Upstream
-from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
+from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire, model_in
 from contextfold.json_values import same as same_value
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window, registered
-
-SWITCH = b"x-contextfold"
-"""A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
-second gateway behind this one leaves it alone."""
 
 MOST_NAME = 200
 """Characters of a model's name."""
@@ -84,7 +82,7 @@ class GatewayCall:
     """The upstream's last answer, whatever it is. It may still be going on when the client leaves."""
 
     def header(self, name: bytes) -> str:
-        return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")
+        return value_of(self.headers, name)
 
     def redirected(self, location: bytes) -> bytes:
         """A ``Location`` of the upstream's as the client has to read it. There a bare path would be the gateway's, and

@@ -14,7 +14,6 @@ any decision about a message.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -28,10 +27,11 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import Body, Unreadable, canonical, person_of
-from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
+from contextfold.gateway.call import Both, GatewayCall, State, label_of, model_of, plain_name, weight
 from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
+from contextfold.gateway.headers import beside_view, of_own_request
 from contextfold.gateway.kept import KeptItems
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.passing import Overtaken, Passing, none_under_way
@@ -40,7 +40,7 @@ from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
 from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.tracing import Tracing
-from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
+from contextfold.gateway.upstream import Client, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import GatewayWire
 from contextfold.observe import Event, Observer
 from contextfold.policy import Policy
@@ -393,9 +393,7 @@ class Exchanges:
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
         call = conversation.call
-        dropped = {b"accept-encoding", SWITCH, *ABOUT_THE_BODY, *IDEMPOTENCY}
-        headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
-        headers += [(SWITCH, b"off"), (b"accept-encoding", b"identity")]
+        headers = of_own_request(call.headers)
         url = call.upstream.url(*conversation.wire.whole(call.path, call.query))
 
         async def post(data: bytes) -> UpstreamAnswer:
@@ -474,8 +472,9 @@ class Exchanges:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
         call.action = "view" if changed else "passed"
-        headers = call.upstream.headers(_headers_for(call, data, changed, self.settings))
-        call.newest = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
+        headers = beside_view(call.headers, data, self.settings.usage) if changed else call.headers
+        url = call.upstream.url(call.path, call.query)
+        call.newest = await self.client.send(call.method, url, call.upstream.headers(headers), data)
         return call.newest
 
     async def _unshortened(self, call: GatewayCall, needed: int) -> UpstreamAnswer:
@@ -579,30 +578,6 @@ def _options(conversation: ManagedCall) -> dict[str, Any]:
         "endpoint": call.endpoint,
         "calibration": conversation.state.calibration,
     }
-
-
-def _headers_for(call: GatewayCall, data: bytes, changed: bool, settings: GatewaySettings) -> RawHeaders:
-    if not changed:
-        return call.headers
-    # Usage that is to be told otherwise is rewritten in the answer, so that has to come uncompressed.
-    dropped = {*ABOUT_THE_BODY} | ({b"accept-encoding"} if settings.usage == "history" else set())
-    headers = [_of_body(name, value, data) for name, value in call.headers if name.lower() not in dropped]
-    headers.append((SWITCH, b"off"))
-    return headers if settings.usage == "provider" else [*headers, (b"accept-encoding", b"identity")]
-
-
-ABOUT_THE_BODY = (b"content-encoding", b"content-md5", b"digest", b"content-digest", b"repr-digest")
-"""They hold for the bytes that came."""
-IDEMPOTENCY = (b"idempotency-key", b"x-idempotency-key")
-
-
-def _of_body(name: bytes, value: bytes, data: bytes) -> tuple[bytes, bytes]:
-    """A header beside a body of ours. A key that a client sends once more with the same request names one body: with
-    another one, a provider would answer what it answered to the first, such as that this was too long.
-    """
-    if name.lower() not in IDEMPOTENCY:
-        return name, value
-    return name, value + b"-" + hashlib.blake2b(data, digest_size=8).hexdigest().encode()
 
 
 def _last_mark(body: Body) -> Callable[[Any], Any] | None:

@@ -14,8 +14,9 @@ from typing import Any
 from contextfold.calls.refused import refusal_in
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream, shown
+from contextfold.gateway.decoding import Decoder
 from contextfold.gateway.tap import EVENT_END, event_data
-from contextfold.gateway.upstream import Decoder, UpstreamAnswer, UpstreamFailed
+from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import check_refusal, is_opening
 from contextfold.overflow import Overflow, classify
 

@@ -11,7 +11,8 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from contextfold.gateway.upstream import Decoder, UpstreamAnswer
+from contextfold.gateway.decoding import Decoder
+from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import input_tokens, items_kept, usage_holders, with_input
 
 MOST_USAGE = 8 * 1024 * 1024

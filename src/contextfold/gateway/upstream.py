@@ -1,14 +1,14 @@
-"""Toward the provider: one connection pool, the client's own headers, and the answer as the bytes that come.
+"""Toward the provider: one connection pool, its proxies, and the answer as the bytes that come.
 
-What belongs here: HTTP. What does not: what is in a body, and what follows from an answer (``exchange``).
+What belongs here: HTTP. What does not: which headers go on (``headers``), what a body says (``body``, ``decoding``),
+and what follows from an answer (``exchange``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from inspect import signature
@@ -17,19 +17,10 @@ from typing import Any
 from urllib.request import getproxies, proxy_bypass, proxy_bypass_environment  # type: ignore[attr-defined]
 
 import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
-RawHeaders = Sequence[tuple[bytes, bytes]]
+from contextfold.gateway.headers import LENGTH, RawHeaders, as_answered, as_text, for_aiohttp, value_of
 
-HOP_BY_HOP = frozenset(
-    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
-    | {b"trailer", b"transfer-encoding", b"upgrade"}
-)
-"""RFC 9110, section 7.6.1: they are about one connection. Those that ``Connection`` names are too."""
-_LENGTH = b"content-length"
-_OURS = frozenset({b"host", _LENGTH, b"expect"})
-"""Written again for each request, from the address and the body."""
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
 
@@ -63,7 +54,7 @@ class UpstreamAnswer:
     ahead: list[bytes] = field(default_factory=list)
 
     def header(self, name: bytes) -> str:
-        return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")
+        return value_of(self.headers, name)
 
     @property
     def is_stream(self) -> bool:
@@ -154,10 +145,10 @@ class Client:
 
     async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> UpstreamAnswer:
         """The beginning of an answer to a body of bytes, or one that comes in pieces. Raises ``UpstreamFailed``."""
-        given = _for_aiohttp(headers)
+        given = for_aiohttp(headers)
         if data is not None and not isinstance(data, bytes):
             # Of pieces aiohttp cannot tell the length: without the client's own word they would go out in chunks.
-            given.extend([("Content-Length", _text(value)) for name, value in headers if name.lower() == _LENGTH])
+            given.extend([("Content-Length", as_text(value)) for name, value in headers if name.lower() == LENGTH])
         elif data is not None and len(data) > _AT_ONCE:
             given.add("Content-Length", str(len(data)))
             data = _in_pieces(data)
@@ -183,9 +174,9 @@ class Client:
         if not 200 <= response.status <= 599:
             response.close()
             raise UpstreamFailed("reset", 502, f"the upstream answered with the status {response.status}")
-        answered = _as_answered(response.raw_headers)
+        answered = as_answered(response.raw_headers)
         if response.status == 304:  # the length is of what the client has already, and uvicorn would miss those bytes
-            answered = [(name, value) for name, value in answered if name.lower() != _LENGTH]
+            answered = [(name, value) for name, value in answered if name.lower() != LENGTH]
         return UpstreamAnswer(response.status, answered, response)
 
     def _proxy_for(self, url: URL) -> Mapping[str, Any]:
@@ -246,185 +237,3 @@ def _is_in_range(host: str, named: str) -> bool:
 def _of_http(named: str) -> str:
     """The proxy for all schemes, which mostly speaks SOCKS: nothing then, since that is not spoken here."""
     return named if named.partition("://")[0] in ("http", "https", named) else ""
-
-
-def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
-    kept = CIMultiDict[str]()
-    for name, value in forwarded(headers):
-        if name.lower() not in _OURS:
-            kept.add(name.decode("latin-1"), _text(value))
-    return kept
-
-
-def _text(value: bytes) -> str:
-    """A header's value as aiohttp takes it, which writes UTF-8 and leaves out whatever it cannot write."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")  # as Node and Python's own client write it; it goes on as UTF-8
-
-
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-
-
-def _as_answered(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
-    # Control characters are not allowed in a value. aiohttp lets some of them in, and uvicorn none out: it would cut
-    # the client's connection in place of the answer. RFC 9110, section 5.5, has a blank in their stead.
-    return [(name, _CONTROL.sub(b" ", value)) for name, value in forwarded(headers)]
-
-
-def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers that are about the message, and not about the connection."""
-    kept = [(name, value) for name, value in headers if name.lower() not in HOP_BY_HOP]
-    named = [value for name, value in headers if name.lower() == b"connection"]
-    if named:
-        dropped = {token.strip().lower() for value in named for token in value.split(b",")}
-        kept = [(name, value) for name, value in kept if name.lower() not in dropped]
-    return kept
-
-
-MOST_DECODED = 64 * 1024 * 1024
-"""Bytes that one piece of compressed bytes may become. A few hundred bytes of Brotli can stand for gigabytes; what says
-more than this is passed on unread."""
-
-
-class Decoder:
-    """Reads along with compressed bytes. ``is_known``: whether this encoding is known here, and still makes sense."""
-
-    def __init__(self, encoding: str) -> None:
-        self._feed: Any = None
-        name = encoding.strip().lower()
-        if name in ("", "identity"):
-            self._feed = _same
-        elif name in ("gzip", "x-gzip"):
-            self._feed = _inflating(zlib.MAX_WBITS | 16)
-        elif name == "deflate":
-            self._feed = _deflated()
-        elif name == "br":
-            self._feed = _brotli()
-        elif name == "zstd":
-            self._feed = _zstd()
-
-    @property
-    def is_known(self) -> bool:
-        return self._feed is not None
-
-    def feed(self, data: bytes) -> bytes:
-        """What these bytes say; empty where that cannot be told (any more)."""
-        if self._feed is None:
-            return b""
-        try:
-            return bytes(self._feed(data))
-        except Exception:  # noqa: BLE001 - each library has its own errors; reading along is all that ends
-            self._feed = None
-            return b""
-
-
-def _same(data: bytes) -> bytes:
-    return data
-
-
-class _TooMuch(Exception):
-    """It becomes more than ``MOST_DECODED`` bytes."""
-
-
-MOST_MEMBERS = 1_024
-"""Of one body in gzip, or frames of Zstandard: each costs time, whatever it says."""
-_INFLATED = 64 * 1024
-"""Bytes that are inflated at once: behind each member the rest of them is copied."""
-
-
-def _members(
-    another: Callable[[], Any], read: Callable[[Any, bytes, int], bytes], step: int
-) -> Callable[[bytes], bytes]:
-    """One reader behind the other: in both formats several compressed texts may stand for the one that they make
-    together, as parallel compressors write them. ``step``: bytes that are read at once.
-    """
-    reader, count = another(), 1
-
-    def feed(data: bytes) -> bytes:
-        nonlocal reader, count
-        found, size = [], 0
-        for at in range(0, len(data), step):
-            rest = data[at : at + step]
-            while rest:
-                if reader.eof:
-                    rest = rest if rest.strip(b"\0") else b""  # some pad what they wrote
-                    if not rest:
-                        break
-                    reader, count = another(), count + 1
-                if count > MOST_MEMBERS or size >= MOST_DECODED:
-                    raise _TooMuch
-                found.append(read(reader, rest, MOST_DECODED - size))
-                size += len(found[-1])
-                rest = reader.unused_data if reader.eof else b""
-        if size > MOST_DECODED:
-            raise _TooMuch
-        return b"".join(found)
-
-    return feed
-
-
-def _inflating(bits: int) -> Callable[[bytes], bytes]:
-    def another() -> Any:
-        return zlib.decompressobj(bits)
-
-    def read(reader: Any, data: bytes, most: int) -> bytes:
-        found: bytes = reader.decompress(data, most)
-        if reader.unconsumed_tail:
-            raise _TooMuch
-        return found
-
-    return _members(another, read, _INFLATED)
-
-
-def _deflated() -> Callable[[bytes], bytes]:
-    """Zlib's format, as the standard has it, or what stands inside of it, as some clients write it."""
-    feed: Callable[[bytes], bytes] | None = None
-
-    def first(data: bytes) -> bytes:
-        nonlocal feed
-        if feed is None and data:
-            # RFC 1950: the method is 8, and the first two bytes are a multiple of 31.
-            is_zlib = data[0] & 15 == 8 and (len(data) < 2 or int.from_bytes(data[:2], "big") % 31 == 0)
-            feed = _inflating(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
-        return feed(data) if feed is not None else b""
-
-    return first
-
-
-def _brotli() -> Callable[[bytes], bytes] | None:
-    try:
-        import brotli
-    except ImportError:
-        return None
-    reader = brotli.Decompressor()
-    if not hasattr(reader, "can_accept_more_data"):  # a release before 1.2, which has no limit to what it gives
-        return None
-
-    def feed(data: bytes) -> bytes:
-        found: bytes = reader.process(data, output_buffer_limit=MOST_DECODED)
-        if not reader.is_finished() and not reader.can_accept_more_data():
-            raise _TooMuch
-        return found
-
-    return feed
-
-
-_SLICE = 256
-"""Bytes of Zstandard that are decoded at once: they become a few megabytes at most, and the library has no limit."""
-
-
-def _zstd() -> Callable[[bytes], bytes] | None:
-    try:
-        import zstandard
-    except ImportError:
-        return None
-
-    def another() -> Any:
-        return zstandard.ZstdDecompressor().decompressobj()
-
-    def read(reader: Any, data: bytes, _: int) -> bytes:
-        return bytes(reader.decompress(data))
-
-    return _members(another, read, _SLICE)
