@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from contextfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -21,6 +22,18 @@ def conversation(steps: int, *, words: int = 120) -> list[dict[str, Any]]:
         output = " ".join(f"value{step}x{n}" for n in range(words // 3))
         wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
     return wire
+
+
+def thinking_turns(*, once: bool) -> Iterator[list[Any]]:
+    """What a Claude that reads 40 logs one after the other is sent behind each. ``once``: it thinks before its first
+    call alone, as one with a budget does."""
+    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
+    for n in range(40):
+        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 or not once else []
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
+        messages += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+        yield messages
 
 
 def system(text: str = "You help.") -> Message:

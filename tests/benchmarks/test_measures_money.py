@@ -12,6 +12,7 @@ from benchmarks.replay.measure import added
 from benchmarks.replay.measures.money import BILLIONTHS, LISTS, Call, Money, PriceList, billionths, described
 from benchmarks.replay.replay import replay
 from benchmarks.replay.strategies.base import Strategy
+from benchmarks.replay.strategies.none import Everything
 from genai_prices import Usage, calc_price
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +21,6 @@ from hypothesis import strategies as st
 @pytest.fixture(autouse=True)
 def _estimate() -> None:
     tokens.use(tokens.ESTIMATE)
-
-
-class Everything(Strategy):
-    def view(self, messages: list[Message]) -> list[Message]:
-        return messages
 
 
 class Summarizing(Strategy):

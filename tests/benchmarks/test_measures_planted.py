@@ -28,6 +28,7 @@ from benchmarks.replay.planted.planting import Planted, language_of, plant
 from benchmarks.replay.planted.retention import AFTER, Retention
 from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
+from benchmarks.replay.strategies.none import Everything
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,11 +177,6 @@ class Forgets(Strategy):
 class Remembers(Forgets):
     def note(self, gone: Sequence[Message]) -> str:
         return "\n".join(content_text(message["content"]) for message in gone)
-
-
-class Everything(Strategy):
-    def view(self, messages: list[Message]) -> list[Message]:
-        return messages
 
 
 def followed(strategy: type[Strategy], window: int = 100_000) -> Retention:

@@ -12,6 +12,7 @@ from benchmarks.replay.measure import Column, Totals, added
 from benchmarks.replay.measures.user_words import UserWords, found, said, squeezed
 from benchmarks.replay.replay import replay
 from benchmarks.replay.strategies.base import Strategy
+from benchmarks.replay.strategies.none import Everything
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,11 +30,6 @@ def conversation(*users: str) -> Conversation:
     for text in users:
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "I see."}]
     return Conversation("one#0", "one", tuple(messages))
-
-
-class Everything(Strategy):
-    def view(self, messages: list[Message]) -> list[Message]:
-        return messages
 
 
 class Newest(Strategy):

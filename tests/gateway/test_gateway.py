@@ -23,6 +23,7 @@ from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_f
 from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, message_of, path_of, post, turns, words
 from yarl import URL
 
+from building import thinking_turns
 from contextfold import count_tokens
 from contextfold.gateway.refusals import HOLD_SECONDS
 from contextfold.gateway.serve import InThread
@@ -1957,12 +1958,7 @@ def test_calls_whose_thinking_was_summarized_go_on_without_and_the_next_turn_thi
         "thinking": {"type": "enabled", "budget_tokens": 1_024},
         "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
     }
-    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
-    for n in range(40):
-        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
-        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
-        messages += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+    for messages in thinking_turns(once=True):
         answer = post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", messages, **own)))
         assert answer.status == 200
     last = provider.requests[-1].body
@@ -1982,13 +1978,8 @@ def test_records_that_are_made_again_after_a_refusal_stay_those_of_one_conversat
     """The provider wants the thinking back that a pass leaves out, so its record is replaced."""
     gateway = opened(policy=Policy(trigger=("fraction", 0.6), target=("fraction", 0.3)))
     thinking = {"type": "enabled", "budget_tokens": 1_024}
-    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
     told = None
-    for n in range(40):
-        thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
-        messages += [{"role": "assistant", "content": [thought, call]}, {"role": "user", "content": [result]}]
+    for messages in thinking_turns(once=False):
         body = body_of("anthropic", messages, max_tokens=2_000, thinking=thinking)
         answer = post(gateway.url, PATHS["anthropic"], compact(body))
         assert answer.status == 200

@@ -23,6 +23,7 @@ from emulator import Answer, ProviderServer
 from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns, words
 
+from building import thinking_turns
 from contextfold import Policy
 from contextfold.gateway.call import State
 from contextfold.gateway.passing import Passing, none_under_way
@@ -832,12 +833,7 @@ def test_a_summary_is_asked_for_with_the_thinking_of_the_view(opened: Any, provi
     gateway = opened(policy=policy, summarizer="same")
     edits = [{"type": "clear_thinking_20251015", "keep": "all"}]
     own = {"max_tokens": 2_000, "thinking": {"type": "enabled", "budget_tokens": 1_024}}
-    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
-    for n in range(40):
-        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
-        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
-        messages += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+    for messages in thinking_turns(once=True):
         body = body_of("anthropic", messages, context_management={"edits": edits}, **own)
         assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
     requests = list(provider.requests)

@@ -20,6 +20,7 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 
 import building
 import contextfold
+from building import thinking_turns
 from contextfold import Compactor, formats
 from contextfold.errors import InputError, RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
@@ -907,12 +908,7 @@ def test_calls_whose_thinking_was_summarized_go_on_without(server: ProviderServe
     clearing: dict[str, Any] = {"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}}
     if "context_management" not in inspect.signature(claude.beta.messages.create).parameters:
         clearing = {}  # the oldest releases
-    said: list[Any] = [{"role": "user", "content": "Read all logs."}]
-    for n in range(40):
-        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
-        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
-        said += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+    for said in thinking_turns(once=True):
         create(
             model=MODEL,
             messages=said,
