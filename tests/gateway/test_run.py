@@ -287,6 +287,22 @@ def test_requests_of_a_conversation_that_the_provider_holds_are_told_though_each
     )
 
 
+def test_a_run_says_that_a_client_asked_by_websocket_and_was_declined(tmp_path: Path) -> None:
+    """Voice agents ask OpenAI's Responses by WebSocket. It was said of one that it *took no address*, which it had."""
+    agent = """
+import os, urllib.error, urllib.request
+offer = {"Upgrade": "websocket", "Sec-WebSocket-Key": "eA==", "Sec-WebSocket-Version": "13"}
+try:
+    urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/responses", headers=offer))
+except urllib.error.HTTPError as error:
+    assert error.code == 426
+"""
+    done = run(tmp_path, "run", *python(agent))
+    assert done.returncode == 0, done.stderr
+    assert "1 WebSockets declined (have the client ask by HTTP); records in" in done.stderr
+    assert "took no address" not in done.stderr
+
+
 def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
     environ = {"OPENAI_BASE_URL": "http://localhost:4000/v1"}
     assert settings_from(environ, {}) == {"openai": "http://localhost:4000/v1"}

@@ -202,6 +202,7 @@ class Gateway:
         if problem := _problem_of(path):
             await _refuse(send, CHAT, 400, "invalid_request_error", problem)
         elif b"sec-websocket-key" in names:
+            self.metrics.add("websockets_declined_total")
             await _decline_websocket(send)
         elif b"origin" in names and (upstream := self._upstream_of(path, scope["headers"])[0]).authorization:
             # Any page that someone opens may send requests to a port of this machine, and would spend the operator's

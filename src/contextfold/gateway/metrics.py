@@ -34,6 +34,7 @@ HELP = {
     "upstream_errors_total": ("counter", "Upstreams that could not be reached, reset or timed out, by kind."),
     "disconnects_total": ("counter", "Clients that left before the end of their answer."),
     "native_total": ("counter", "Requests left to the provider's own compaction, by field."),
+    "websockets_declined_total": ("counter", "WebSockets that were declined: clients are to ask by HTTP."),
     "unread_total": (
         "counter",
         "Requests whose body could not be read, and that were passed on as they came, by reason.",

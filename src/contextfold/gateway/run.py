@@ -208,6 +208,8 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
         parts.append(f"at least ${money:,.4f} saved")
     if native := metrics.by_label("native_total", "field"):
         parts.append(f"{int(sum(native.values())):,} requests left to the provider ({', '.join(native)})")
+    if declined := int(metrics.total("websockets_declined_total")):
+        parts.append(f"{declined:,} WebSockets declined (have the client ask by HTTP)")
     by_kind = metrics.by_label("failures_total", "kind")
     if failures := int(totals["failures"]):
         kinds = ", ".join(f"{int(count):,} {kind}" for kind, count in by_kind.items())
@@ -218,7 +220,7 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
     where = name_of(settings.store_url)
     hint = (
         ""
-        if totals["requests"]
+        if totals["requests"] or declined
         else "; if it asked a model, it took no address from OPENAI_, ANTHROPIC_ or GOOGLE_GEMINI_BASE_URL"
     )
     gone = ", but for those made while it failed" if "store" in by_kind else ""
