@@ -32,6 +32,22 @@ def test_compact_writes_rows_and_says_what_it_did(lines: Path, tmp_path: Path) -
     assert len(rows_of(tmp_path / "out")) == 14
 
 
+@pytest.mark.parametrize("command", ["compact", "check", "measure"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "window 64,000, a cautious default, because neither --window nor --model says more"),
+        (("--model", "unheard-of"), "a cautious default, because the window of unheard-of is not known: give --window"),
+        (("--window", "2000"), "window 2,000"),
+    ],
+)
+def test_a_batch_says_which_window_it_took_and_why(
+    command: str, options: tuple[str, ...], said: str, lines: Path, tmp_path: Path
+) -> None:
+    """As ``compact`` does: of a million conversations it was a guess without a word."""
+    assert batch(command, lines, "-o", tmp_path / "out", *options, *HERE).output.splitlines()[0].endswith(said)
+
+
 def test_the_summary_can_be_had_as_json_and_lies_beside_the_plan(lines: Path, tmp_path: Path) -> None:
     done = batch("compact", lines, "-o", tmp_path / "out", "--window", 2_000, "--report", "json", *HERE)
     report = json.loads(done.stdout)

@@ -35,6 +35,7 @@ from contextfold.formats import decode, detect, get
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
 from contextfold.policy import Policy
+from contextfold.window import Window
 
 SAME = "same"
 IN_ALL: Mapping[str, ColumnType] = {"left_out": "text", "error": "text", "error_type": "text"}
@@ -102,6 +103,11 @@ class _Batch:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._compactor!r})"
+
+    @property
+    def window(self) -> Window:
+        """What its conversations are to fit in, in tokens, and who says so."""
+        return self._compactor.window
 
     def __call__(self, batch: Any) -> Any:
         """The batch with a column for each of ``TYPES``, the same kind of table with the same rows.
@@ -287,7 +293,7 @@ class MeasureBatch(_Batch):
         replay = measures.Replayed(given, format, self._compactor)
         return {
             "format": format,
-            "window": self._compactor.window.tokens,
+            "window": self.window.tokens,
             "messages_before": len(given.messages),
             "tokens_before": replay.tokens,
             **replay.figures(),
@@ -372,7 +378,7 @@ class CheckBatch(_Batch):
             "messages_before": len(given.messages),
             "tokens_before": standing.tokens_before,
             "tokens_after": after,
-            "window": self._compactor.window.tokens,
+            "window": self.window.tokens,
             "target": target,
             "floor": sum(standing.floor.values()),
             "seconds": round(time.perf_counter() - started, 6),

@@ -217,6 +217,11 @@ def _run(operation: Operation, typed: Typed) -> None:
         complain(f"{error}; {GOES_ON}")
         raise typer.Exit(NOT_ALL_PARTS) from None
     if not typed.quiet:
+        if typed.report is ReportKind.text:
+            from contextfold.cli.screen import window_said
+
+            window = operation.window
+            say(window_said(window.tokens, window.source, typed.model))
         _show(outcome, typed.report)
     raise typer.Exit(_exit_code(outcome, typed.strict))
 

@@ -97,25 +97,27 @@ class Done:
 def show_compaction(out: Console, done: Done) -> None:
     """The report of ``contextfold compact``."""
     result = done.result
+    window = window_said(result.window, done.window_source, done.model)
     _headline(out, done.name, result.format, len(result.ledger))
     if result.changed:
-        _show_sizes(out, result, _window(done))
+        _show_sizes(out, result, window)
         _show_savings(out, result)
         _show_fates(out, result)
         _show_floor(out, result)
         _show_summary(out, result)
     else:
-        says = f"Nothing to do: {result.tokens_before:,} tokens do not reach the trigger ({_window(done)})."
+        says = f"Nothing to do: {result.tokens_before:,} tokens do not reach the trigger ({window})."
         _section(out, None, _paragraph(out, f"{says} The view is the conversation as it stands."))
     _show_warnings(out, result)
     _show_whereabouts(out, done)
 
 
-def _window(done: Done) -> str:
-    source = WINDOW_SOURCES.get(done.window_source)
-    if done.window_source == "default" and done.model is not None:
-        source = f"a cautious default, because the window of {done.model} is not known: give --window"
-    return f"window {done.result.window:,}" + (f", {source}" if source else "")
+def window_said(tokens: int, source: str, model: str | None) -> str:
+    """A window and who says it (a source of ``contextfold.window``), of a model as it was named."""
+    because = WINDOW_SOURCES.get(source)
+    if source == "default" and model is not None:
+        because = f"a cautious default, because the window of {model} is not known: give --window"
+    return f"window {tokens:,}" + (f", {because}" if because else "")
 
 
 def _headline(out: Console, name: str, format: str, messages: int) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -135,7 +135,7 @@ class Gateway:
             return
         if self.in_flight >= self.settings.max_requests:
             self.metrics.add("failures_total", kind="busy")
-            wire = _wire_of_errors(*self._upstream_of(_path_of(scope), scope["headers"]))
+            wire = _wire_of_errors(*self._upstream_of(scope))
             text = f"{self.in_flight} requests are being answered, and no more are taken"
             await _refuse(send, wire, 503, "overloaded_error", text, [(b"retry-after", b"1")])
             return
@@ -153,7 +153,7 @@ class Gateway:
         if await self._is_refused(scope, path, send):
             return
         method, headers, query = scope["method"], scope["headers"], scope["query_string"].decode("latin-1")
-        upstream, path = self._upstream_of(path, headers)
+        upstream, path = self._upstream_of(scope)
         wire, refused_as = wire_of(path) if method == "POST" else None, _wire_of_errors(upstream, path)
         client = Caller(receive, send, self.settings)
         call = GatewayCall(method, path, query, headers, b"", upstream, wire, scope.get("root_path", "").rstrip("/"))
@@ -204,7 +204,7 @@ class Gateway:
         elif b"sec-websocket-key" in names:
             self.metrics.add("websockets_declined_total")
             await _decline_websocket(send)
-        elif b"origin" in names and (upstream := self._upstream_of(path, scope["headers"])[0]).authorization:
+        elif b"origin" in names and (upstream := self._upstream_of(scope)[0]).authorization:
             # Any page that someone opens may send requests to a port of this machine, and would spend the operator's
             # money with a password that no client of ours has to know.
             text = f"pages of a browser may not ask {upstream.name}: its password stands in the gateway's own settings"
@@ -325,8 +325,9 @@ class Gateway:
             # The larger of the two: requests below the trigger by this figure are not looked at any more (`fitting`).
             state.sized = state.sized[0], max(tokens, state.sized[1])
 
-    def _upstream_of(self, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[Upstream, str]:
+    def _upstream_of(self, scope: Scope) -> tuple[Upstream, str]:
         """Where a request goes: by the name of an upstream before ``/v1``, else by its path, else by its headers."""
+        path = _path_of(scope)
         first, slash, rest = path.lstrip("/").partition("/")
         if first in self._upstreams and slash:
             return self._upstreams[first], "/" + rest
@@ -335,9 +336,11 @@ class Gateway:
         wire = wire_of(path)
         if wire is not None and not _GOOGLES_OWN.match(path):  # there Google may speak as OpenAI does
             return self._upstreams[wire.provider], path
-        names = {name.lower() for name, _ in headers}
-        # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers.
-        if _GOOGLES_OWN.match(path) or names & {b"x-goog-api-key", b"x-goog-api-client"}:
+        names = {name.lower() for name, _ in scope["headers"]}
+        # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers. Only Google takes
+        # a key in the address.
+        has_key = parse_qs(scope["query_string"]).keys() & {b"key"}
+        if _GOOGLES_OWN.match(path) or has_key or names & {b"x-goog-api-key", b"x-goog-api-client"}:
             return self._upstreams["gemini"], path
         is_anthropic = path.startswith(MESSAGES_PATH) or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
