@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from contextfold import formats
 from contextfold.cli import files, main
 from contextfold.cli.app import app
 from real_files import BENCHMARKS_ONLY
@@ -241,8 +242,6 @@ def test_bad_input_ends_in_one_line_that_names_the_file_and_no_output(
         (["--trigger", "fraction:0.5", "--target", "fraction:0.6"], "target fraction:0.6 is not below the trigger"),
         (["--keep", "pages:3"], "unknown unit 'pages'"),
         (["--window", "1000", "--keep", "tokens:2000"], "keep"),
-        (["--to", "morse"], "morse"),
-        (["--from", "morse"], "morse"),
         (["--summarizer", "mistral:large"], "there is no provider 'mistral'"),
         (["--base-url", "http://localhost"], "calls no provider"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
@@ -437,3 +436,11 @@ def test_a_full_standard_output_is_told_in_one_line(command: list[str], small: P
         done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
     assert done.stderr == b"contextfold: standard output cannot be written: no space left on device\n"
+
+
+@pytest.mark.parametrize("command", ["compact", "inspect", "view", "batch compact", "sessions import"])
+def test_the_help_names_every_format(command: str) -> None:
+    """What ``--from`` takes was told by an error alone."""
+    told = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+    said = " ".join(told.replace("│", " ").split())
+    assert all(name in said for name in formats.FORMATS)

@@ -37,6 +37,7 @@ from contextfold.cli.options import (
     Window,
     at_least_one,
     complain,
+    format_name,
     load_settings,
     plain_errors,
 )
@@ -112,7 +113,13 @@ def compact(
     file: File,
     source_format: From = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="The format of the view; default: that of FILE.")
+        str | None,
+        typer.Option(
+            "--to",
+            parser=format_name,
+            metavar="FORMAT",
+            help="The format of the view, as of --from; default: that of FILE.",
+        ),
     ] = None,
     pick: Pick = None,
     window: Window = None,
@@ -149,6 +156,8 @@ def compact(
     """Make the conversation in FILE fit, and say what became of every message.
 
     A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
+
+    For example: contextfold compact session.jsonl --window 64000 --output view.json
     """
     with plain_errors(file):
         settings = load_settings(config, trigger, target, keep)

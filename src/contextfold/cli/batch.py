@@ -33,6 +33,7 @@ from contextfold.cli.options import (
     Trigger,
     Window,
     complain,
+    format_name,
     load_settings,
     plain_errors,
     sharing,
@@ -155,7 +156,13 @@ def compact(
     summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="The format of the views; default: as they came.")
+        str | None,
+        typer.Option(
+            "--to",
+            parser=format_name,
+            metavar="FORMAT",
+            help="The format of the views, as of --from; default: as they came.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compact also what is not due.")] = False,
     **options: Any,
@@ -163,6 +170,8 @@ def compact(
     """Make each conversation fit: its view and its record, or its error, in a row of OUTPUT.
 
     Stopped, it goes on where it was when the same command is given again.
+
+    For example: contextfold batch compact traces/ --window 64000 --output views/
     """
     with plain_errors("batch"):
         from contextfold.batch import CompactBatch

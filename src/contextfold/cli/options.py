@@ -17,7 +17,7 @@ import typer
 
 from contextfold.cli import files
 from contextfold.cli.terminal import say
-from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
+from contextfold.errors import CannotFit, ContextfoldError, InputError, PolicyError, SummaryFailed
 from contextfold.observe import scrub
 
 if TYPE_CHECKING:
@@ -71,9 +71,28 @@ seconds = above_zero("seconds")
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]
+FORMATS_SAID = "openai-chat, openai-responses, anthropic, langchain, gemini or bedrock-converse"
+
+
+def format_name(text: str) -> str:
+    """The name of a format, as it was typed."""
+    from contextfold import formats
+
+    try:
+        formats.get(text)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FORMAT", help="The format of FILE, if it is not to be detected."),
+    typer.Option(
+        "--from",
+        parser=format_name,
+        metavar="FORMAT",
+        help=f"The format of FILE, if it is not to be detected: {FORMATS_SAID}.",
+    ),
 ]
 Pick = Annotated[
     int | None,
@@ -92,19 +111,34 @@ BaseUrl = Annotated[
 ]
 Window = Annotated[
     int | None,
-    typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
+    typer.Option(
+        "--window",
+        parser=at_least_one,
+        metavar="N",
+        help="Input tokens that the receiving model takes. Default: as known of --model, else 64000.",
+    ),
 ]
 Model = Annotated[
     str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
 ]
 Trigger = Annotated[
-    str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on, such as fraction:0.8.")
+    str | None,
+    typer.Option(
+        "--trigger",
+        metavar="SIZE",
+        help="Compact from this size on. Default: fraction:0.8 of small windows, down to fraction:0.6 of large ones.",
+    ),
 ]
 Target = Annotated[
-    str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end, such as tokens:16000.")
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="SIZE",
+        help="Where compaction must end, such as tokens:16000. Default: at most half of the window.",
+    ),
 ]
 Keep = Annotated[
-    str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
+    str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is, such as messages:20.")
 ]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
