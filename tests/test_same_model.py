@@ -123,16 +123,19 @@ def test_a_reminder_at_the_end_of_a_view_does_not_stand_before_our_instruction()
 
 
 @pytest.mark.parametrize(
-    "useless",
+    ("useless", "why"),
     [
-        said("I will look at the next module now."),
-        said("", calls=[{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]),
-        said(SUMMARY, finish="length"),
-        said(""),
-        RuntimeError("400: this endpoint takes no such request"),
+        (said("I will look at the next module now."), "does not begin with <summary>"),
+        (
+            said("", calls=[{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]),
+            "calls a tool",
+        ),
+        (said(SUMMARY, finish="length"), "cut off (length)"),
+        (said(""), "is blank"),
+        (RuntimeError("400: this endpoint takes no such request"), "no such request"),
     ],
 )
-def test_what_is_no_summary_is_none_and_the_usual_way_is_gone(useless: Any) -> None:
+def test_what_is_no_summary_is_none_and_the_usual_way_is_gone(useless: Any, why: str) -> None:
     model = Model(useless, said(SUMMARY))
     out = conversation(compactor(), model)
     behind, alone = model.summaries
@@ -141,6 +144,7 @@ def test_what_is_no_summary_is_none_and_the_usual_way_is_gone(useless: Any) -> N
     assert "<conversation>" in alone[0]["content"]
     assert "one module after the other" in out.summary.text
     assert out.summary.calls == (1 if isinstance(useless, Exception) else 2)
+    assert any(why in event.message for event in out.events)
 
 
 def test_what_does_not_fit_is_asked_the_usual_way() -> None:

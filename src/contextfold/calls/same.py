@@ -22,6 +22,7 @@ from contextfold.calls.usage import get, read_usage
 from contextfold.formats import gemini_shapes
 from contextfold.formats.base import Format
 from contextfold.messages import Message, Text
+from contextfold.summary.accept import UNMARKED
 from contextfold.summary.summarizer import REFUSAL, Answer, is_refusal, to_answer
 
 SAME = "same"
@@ -70,7 +71,8 @@ class SameModel:
         """What the model said behind a view. One that does not begin as it was asked to has gone on with the task."""
         answer = answer_of(response)
         if answer.text.strip() and not answer.has_tool_calls and not _SUMMARY.match(answer.text):
-            return replace(answer, text="")
+            finish = answer.finish_reason if answer.finish_reason == REFUSAL else UNMARKED
+            return replace(answer, text="", finish_reason=finish)
         return answer
 
     @staticmethod

@@ -53,6 +53,8 @@ _CUT_OFF = frozenset(
 _ENDED_EARLY = frozenset(
     {"error", "failed", "cancelled", "canceled", "abort", "aborted", "insufficient_system_resource", "in_progress"}
 )
+UNMARKED = "unmarked"
+"""Why an answer behind a view ended that does not begin as a summary has to."""
 _REFUSED = frozenset(
     {"content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "recitation", "blocklist", "spii"}
     | {"guardrail_intervened", "sensitive", "error_toxic", "image_safety", "language"}
@@ -130,6 +132,8 @@ def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int],
         return "it calls a tool"
     if reason in _REFUSED:
         return f"it was refused ({reason})"
+    if reason == UNMARKED:
+        return "it does not begin with <summary>, as it was asked to: the model may have gone on with the task"
     is_blank = not any(map(str.isalnum, text))  # signs alone, also those that no one sees (zero-width space, BOM)
     if is_blank and reason in _CUT_OFF:
         return f"it was cut off ({reason}) before a word was said: reasoning counts against the answer limit, raise it"
