@@ -126,6 +126,8 @@ def test_a_reminder_at_the_end_of_a_view_does_not_stand_before_our_instruction()
     ("useless", "why"),
     [
         (said("I will look at the next module now."), "does not begin with <summary>"),
+        (said("I write <b>the page</b>: <summary>More</summary>"), "does not begin with <summary>"),
+        (said("I go on. " * 40 + SUMMARY), "does not begin with <summary>"),
         (
             said("", calls=[{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]),
             "calls a tool",
@@ -145,6 +147,24 @@ def test_what_is_no_summary_is_none_and_the_usual_way_is_gone(useless: Any, why:
     assert "one module after the other" in out.summary.text
     assert out.summary.calls == (1 if isinstance(useless, Exception) else 2)
     assert any(why in event.message for event in out.events)
+
+
+@pytest.mark.parametrize(
+    "worded",
+    [
+        "{}",
+        "<think>What was asked?</think>\n{}",
+        "Here is the summary:\n\n{}",
+        "```xml\n{}\n```",
+        "<think>What was asked?</think>\nSure, I pause here.\n{}\nTell me when to go on.",
+    ],
+)
+def test_a_summary_counts_with_a_word_before_it(worded: str) -> None:
+    """It was asked for a second time then, at the full price. The words around it are no part of it."""
+    model = Model(said(worded.format(SUMMARY)))
+    out = conversation(compactor(), model)
+    assert len(model.summaries) == out.summary.calls == 1
+    assert out.summary.text == SUMMARY.removeprefix("<summary>").removesuffix("</summary>").strip()
 
 
 def test_what_does_not_fit_is_asked_the_usual_way() -> None:

@@ -42,7 +42,12 @@ beginning of one: a word at which the agent's answers end may stand in a summary
 An answer may also be in sound, or in words that the task prefers; and OpenAI bills what of a predicted one is not said.
 """
 
-_SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)
+_SUMMARY = re.compile(
+    r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?(?:<summary>|[^<]{1,200}(?P<whole><summary>.*</summary>))",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Many models say a word before what they were asked for, "Here is the summary:" or the beginning of a block of code.
+Then the summary has to be closed, and is what stands between its tags."""
 
 
 @dataclass
@@ -70,7 +75,10 @@ class SameModel:
     def read(self, response: Any) -> Answer:
         """What the model said behind a view. One that does not begin as it was asked to has gone on with the task."""
         answer = answer_of(response)
-        if answer.text.strip() and not answer.has_tool_calls and not _SUMMARY.match(answer.text):
+        found = _SUMMARY.match(answer.text)
+        if found is not None and found["whole"]:
+            return replace(answer, text=found["whole"])
+        if answer.text.strip() and not answer.has_tool_calls and found is None:
             finish = answer.finish_reason if answer.finish_reason == REFUSAL else UNMARKED
             return replace(answer, text="", finish_reason=finish)
         return answer
