@@ -339,7 +339,7 @@ class Gateway:
         names = {name.lower() for name, _ in scope["headers"]}
         # Paths such as ``/v1/models`` are the same for all providers; their SDKs differ in headers. Only Google takes
         # a key in the address.
-        has_key = parse_qs(scope["query_string"]).keys() & {b"key"}
+        has_key = parse_qs(scope["query_string"].decode("latin-1")).keys() & {"key"}
         if _GOOGLES_OWN.match(path) or has_key or names & {b"x-goog-api-key", b"x-goog-api-client"}:
             return self._upstreams["gemini"], path
         is_anthropic = path.startswith(MESSAGES_PATH) or names & {b"anthropic-version", b"x-api-key"}
