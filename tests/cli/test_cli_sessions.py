@@ -71,7 +71,7 @@ def test_what_was_imported_comes_out_again_word_for_word(imported: list[dict[str
 def test_a_command_that_waits_for_another_worker_says_so(imported: list[dict[str, Any]]) -> None:
     """For one that was killed it stood still for a minute, and nobody knew why."""
     session = Compactor().session("talk", "sqlite:///contextfold.db")
-    assert session.store.acquire_lease(session.thread, "killed", 0.4)
+    assert session.store.acquire_lease(session.thread, "killed", 3.0)
     said = run("sessions", "compact", "talk", "--window", "4000")
     assert "tokens became" in said
     assert said.count("another worker is summarizing 'talk': it is waited for, if it died for up to 60 seconds") == 1
