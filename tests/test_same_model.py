@@ -134,6 +134,7 @@ def test_a_reminder_at_the_end_of_a_view_does_not_stand_before_our_instruction()
         ),
         (said(SUMMARY, finish="length"), "cut off (length)"),
         (said(""), "is blank"),
+        ({"choices": [{"message": {"role": "assistant", "content": "No.", "refusal": "I cannot."}}]}, "was refused"),
         (RuntimeError("400: this endpoint takes no such request"), "no such request"),
     ],
 )

@@ -181,5 +181,4 @@ def _add_call(turns: Turns, made: dict[str, Any], answer: Any, text: str, though
 
 
 def _add_result(turns: Turns, call: str, text: str) -> None:
-    if turns.knows(call):  # others tell of what no one asked, such as the state of the agent
-        turns.result(call, chat.result(call, text))
+    turns.result(call, chat.result(call, text))  # others tell of what no one asked, such as the state of the agent
