@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,6 +45,13 @@ def clerk(request: Any) -> Answer:
     return Answer(f"The accounts were looked up one after the other. Found: {', '.join(found)}.")
 
 
+def seen(gateway: InThread, provider: ProviderServer, messages: list[dict[str, Any]]) -> str:
+    """What the provider was sent of these messages."""
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    assert post(gateway.url, "/v1/chat/completions", body).status == 200
+    return provider.requests[-1].raw.decode()
+
+
 @pytest.mark.parametrize("anew", [False, True], ids=["one gateway", "started anew"])
 @pytest.mark.parametrize("call_id", ["functions.look:{}", "call_9aK3bQ7xLm2ZtR5v{}"], ids=["numbered", "random"])
 def test_a_summary_of_what_was_cleared_since_is_found_by_its_own_conversation_alone(
@@ -54,11 +62,7 @@ def test_a_summary_of_what_was_cleared_since_is_found_by_its_own_conversation_al
     """
     provider._provider.script = clerk
     gateway: InThread = opened(summarizer="same")
-
-    def view(messages: list[dict[str, Any]]) -> str:
-        body = json.dumps({"model": "m", "messages": messages}).encode()
-        assert post(gateway.url, "/v1/chat/completions", body).status == 200
-        return provider.requests[-1].raw.decode()
+    view = partial(seen, gateway, provider)
 
     turns = 60
     for n in range(2, turns, 2):
@@ -72,7 +76,7 @@ def test_a_summary_of_what_was_cleared_since_is_found_by_its_own_conversation_al
         view(with_cleared(of_person("ann", turns, call_id)))
     assert "ann_1," in view(with_cleared(of_person("ann", turns + 1, call_id)))
     if anew:
-        gateway = opened(summarizer="same")
+        view = partial(seen, opened(summarizer="same"), provider)
     theirs = view(with_cleared(of_person("bob", turns + 1, call_id.replace("9aK3", "7pQ5"))))
     assert "ann" not in theirs
     if "9aK3" in call_id:  # by an id of its own it is found again
@@ -86,11 +90,7 @@ def test_a_short_answer_that_many_tools_give_does_not_tell_whose_conversation_it
     """The second one's client has cleared all results but the newest, which is the same for both."""
     provider._provider.script = clerk
     gateway: InThread = opened(summarizer="same")
-
-    def view(messages: list[dict[str, Any]]) -> str:
-        body = json.dumps({"model": "m", "messages": messages}).encode()
-        assert post(gateway.url, "/v1/chat/completions", body).status == 200
-        return provider.requests[-1].raw.decode()
+    view = partial(seen, gateway, provider)
 
     def ended(name: str, turns: int) -> list[dict[str, Any]]:
         messages = of_person(name, turns, "functions.look:{}")
