@@ -88,6 +88,7 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ({"requesterUsername": "u", "requests": [{"message": {"text": "go"}}]}, ["Copilot", "not what was sent"]),
         ([{"title": "t", "mapping": {"a": {"message": {"content": CONTENT}}}, "current_node": "a"}], ["ChatGPT"]),
         ([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "hi"}]}], ["Claude's apps", "chat_messages"]),
+        ({"kind": "MessageEvent", "id": "e", "source": "user", "llm_message": {}}, ["one event of OpenHands", "list"]),
         (
             [{"id": "1", "role": "agent", "parts": [{"type": "text", "text": "go"}]}],
             ["AI SDK", "convertToModelMessages"],

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from contextfold import formats
+from contextfold.harness import is_output
 from transcripts.files import one, roles, rows
 
 OUTPUT = "main.py\nREADME.md"
@@ -177,9 +179,23 @@ def test_pictures_of_a_run_are_where_they_were_shown() -> None:
     given = one(atif({"source": "user", "message": [*text("Look."), seen]}, {"source": "agent", "message": "A cat."}))
     url = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     assert given.messages[0] == {"role": "user", "content": [*text("Look."), url]}
-    shown = {"type": "image", "image_urls": ["data:image/png;base64,iVBORw0KGgo="]}
+    beside = {**seen, "source": {**seen["source"], "path": "images/a.png"}}
+    given = one(atif({"source": "user", "message": [*text("Look."), beside]}, {"source": "agent", "message": "A cat."}))
+    assert given.messages[0]["content"] == "Look.\n[picture: images/a.png]"
+    url = "data:image/png;base64,iVBORw0KGgo="
+    shown = {"type": "image", "image_urls": [url]}
     said = {"kind": "MessageEvent", "source": "user", "llm_message": {"role": "user", "content": [shown]}}
-    assert one([said]).messages[0]["content"][0]["image_url"]["url"].startswith("data:image/png")
+    old = {"source": "user", "action": "message", "args": {"content": "Look.", "image_urls": [url]}}
+    for event in (said, old):
+        assert one([event]).messages[0]["content"][-1] == {"type": "image_url", "image_url": {"url": url}}
+
+
+def test_a_command_of_the_persons_is_no_call_of_the_models() -> None:
+    """What came of it is told as OpenHands tells it, and counts as a tool's words."""
+    ran = {"id": 4, "source": "user", "action": "run", "args": {"command": "ls"}}
+    found = one([*OLD[:2], ran, {"id": 5, "source": "user", "observation": "run", "content": OUTPUT, "cause": 4}])
+    assert roles(found.messages) == ["system", "user", "user"]
+    assert is_output(formats.decode(found.messages, formats.get("openai-chat"))[-1])
 
 
 def test_an_action_without_what_the_model_wrote_is_read_by_what_became_of_it() -> None:

@@ -15,7 +15,7 @@ from contextfold.transcripts.turns import Turns, as_they_are
 
 
 def _content(given: Any) -> str | list[dict[str, Any]]:
-    """What was said, as a text or, with media beside it, as parts. Media lie in files elsewhere, or at an address."""
+    """What was said, as a text or, with pictures beside it, as parts."""
     if not isinstance(given, list):
         return given if isinstance(given, str) else "" if given is None else readable(given)
     parts = [part for one in given for part in _part(one)]
@@ -28,9 +28,15 @@ def _part(one: Any) -> list[dict[str, Any]]:
     source = block.get("source")
     urls = [source.get("path")] if isinstance(source, dict) else block.get("image_urls")
     if block.get("type") == "image" and isinstance(urls, list):
-        return [chat.media("image/", str(url), "") for url in urls]
+        return [_picture(str(url)) for url in urls]
     text = block.get("text")
     return [{"type": "text", "text": text if isinstance(text, str) else readable(one)}]
+
+
+def _picture(url: str) -> dict[str, Any]:
+    # In a file beside this one no provider could read it.
+    is_sent = url.startswith(("https://", "http://", "data:"))
+    return chat.media("image/", url, "") if is_sent else {"type": "text", "text": f"[picture: {url}]"}
 
 
 def _text(given: Any) -> str:
@@ -105,11 +111,16 @@ def _is_old(event: dict[str, Any]) -> bool:
 
 def of_openhands(events: list[Any]) -> list[Any]:
     turns = Turns()
+    by_user: set[Any] = set()
     for event in objects_in(events):
         if "kind" in event:
             _add_new(turns, event)
+        elif "action" in event and event.get("source") == "user" and event["action"] not in (*IN_TALK, *BY_ITSELF):
+            by_user.add(str(event.get("id")))
         elif "action" in event:
             _add_old_action(turns, event)
+        elif str(event.get("cause")) in by_user:
+            turns.add({"role": "user", "content": BY_USER + _text(event.get("content"))})
         elif "observation" in event:
             _add_result(turns, _call_of(event, "cause"), _text(event.get("content")))
     return turns.messages(as_they_are)
@@ -123,7 +134,8 @@ def _add_new(turns: Turns, event: dict[str, Any]) -> None:
         turns.add({"role": "system", "content": _text(parts)})
     elif kind == "MessageEvent" and isinstance(message, dict):
         given = [*objects_in(message.get("content")), *objects_in(event.get("extended_content"))]
-        turns.add({"role": message.get("role"), "content": _content(given)})
+        said, thought = {"role": message.get("role"), "content": _content(given)}, message.get("reasoning_content")
+        turns.add({**said, "reasoning_content": thought} if isinstance(thought, str) and thought else said)
     elif kind == "ActionEvent" and isinstance(call := event.get("tool_call"), dict):
         made = chat.call(call.get("id"), call.get("name"), arguments_text(call.get("arguments") or {}))
         _add_call(
@@ -140,6 +152,8 @@ IN_TALK = ("message", "system")
 """Actions of old events that say something."""
 BY_ITSELF = ("change_agent_state", "recall", "condensation", "condensation_request", "null")
 """Actions of old events that no model asks for."""
+BY_USER = "Observed result of command executed by user:\n"
+"""What stands before what came of an action of the person's, as OpenHands tells it to the model."""
 
 
 def _add_old_action(turns: Turns, event: dict[str, Any]) -> None:
@@ -148,7 +162,9 @@ def _add_old_action(turns: Turns, event: dict[str, Any]) -> None:
     args = event["args"] if isinstance(event.get("args"), dict) else {}
     if action in IN_TALK:
         role = "system" if action == "system" else "user" if source == "user" else "assistant"
-        turns.add({"role": role, "content": _text(args.get("content"))})
+        pictures = [{"type": "image", "image_urls": args["image_urls"]}] if args.get("image_urls") else []
+        text = _text(args.get("content"))
+        turns.add({"role": role, "content": _content([{"type": "text", "text": text}, *pictures])})
     elif action not in BY_ITSELF:
         told = event.get("tool_call_metadata")
         told = told if isinstance(told, dict) else {}

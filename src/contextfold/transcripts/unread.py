@@ -116,6 +116,12 @@ _KINDS = (
         "give chat_messages as a list of messages, with sender as the role (human is user)",
     ),
     _Kind(
+        frozenset({"kind", "source", "id"}),
+        "one event of OpenHands",
+        "give all of its conversation as a list, in their order (jq -s . events/*.json)",
+        lambda row: str(row["kind"]).endswith("Event"),
+    ),
+    _Kind(
         frozenset({"role", "parts"}),
         "messages of Crush",
         "give what the data of each part says as a list with role and content",
