@@ -271,7 +271,7 @@ class Message(_WellFormed):
 
     @property
     def is_instruction(self) -> bool:
-        """A system or developer message: word for word in every view."""
+        """A system or developer message: word for word in every view, though not as often as a client repeats it."""
         return self.role in ("system", "developer")
 
     @property

@@ -923,23 +923,30 @@ def test_edits_that_clear_thinking_alone_leave_the_size_to_us(opened: Any, provi
     assert json.loads(provider.requests[-1].raw)["context_management"] == fields["context_management"]
 
 
-def test_reminders_in_the_systems_role_stay_where_a_client_put_them(opened: Any, provider: ProviderServer) -> None:
-    """Claude Code puts them behind results; its thinking is bound to every byte before it."""
+@pytest.mark.parametrize("said", ["The task list is stale.", "Task list {} is stale."])
+def test_reminders_in_the_systems_role_stay_where_a_client_put_them(
+    opened: Any, provider: ProviderServer, said: str
+) -> None:
+    """Claude Code puts them behind results; its thinking is bound to every byte before it. Of those that say the same
+    word for word, a pass leaves the newest, and what came since then stays.
+    """
     gateway = opened()
-    reminder = {"role": "system", "content": "The task list is stale."}
+    reminders: list[Any] = []
     messages: list[Any] = []
     found = []
     for turn, longer in enumerate(turns("anthropic", 2 * ENOUGH)):
         messages += longer[-2:] if turn else longer
         if turn % 3 == 0:
-            messages.append(reminder)
+            reminders.append({"role": "system", "content": said.format(turn)})
+            messages.append(reminders[-1])
         raw = compact(body_of("anthropic", messages))
         found.append(post(gateway.url, PATHS["anthropic"], raw))
         sent = provider.requests[-1].raw
         if found[-1].headers["x-contextfold-action"] == "passed":
             assert sent == raw
         view = json.loads(sent)["messages"]
-        assert view.count(reminder) == messages.count(reminder)
+        kept = [message for message in view if message["role"] == "system"]
+        assert kept == reminders if "{}" in said else kept == reminders[-len(kept) :] != []
         results = next(one for one in reversed(messages) if one["role"] == "user")
         assert view[-2:] == messages[-2:] or view[-1] == results
     assert {response.status for response in found} == {200}

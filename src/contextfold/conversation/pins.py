@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
 from contextfold.harness import is_output, parted, without_notes
-from contextfold.messages import Media, Message, Opaque, Text
+from contextfold.messages import Media, Message, Opaque, Text, is_mark
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
 
 INSTRUCTION = "system or developer message"
+SAID_AGAIN = "said again by a later system or developer message, which stays"
 FIRST_USER = "first user message"
 NEWEST_USER = "newest user message"
 PINNED = "pinned by policy"
@@ -92,8 +94,9 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     """Index -> reason of every message that no pass may touch. The first reason that fits is given."""
     reasons: dict[int, str] = {}
     native = newest_native(messages)
+    repeated = said_again(messages)
     for index, message in enumerate(messages):
-        if message.is_instruction:
+        if message.is_instruction and index not in repeated:
             reasons[index] = INSTRUCTION
         elif index == native:
             reasons[index] = PROVIDER
@@ -112,6 +115,26 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
             for index in group.indices:
                 reasons.setdefault(index, reason)
     return reasons
+
+
+def said_again(messages: Sequence[Message]) -> set[int]:
+    """Indices of the instructions whose words, and nothing else, a later one says again.
+
+    Clients put the same reminder behind every few turns. With each copy in each view, a long session would end in
+    nothing but these. The newest copy stays, since what was said last is in force. Those that a list begins with are
+    read from the cache, and stay.
+    """
+    newest = set[tuple[str, ...]]()
+    found = set[int]()
+    for n in range(len(messages) - 1, opening(messages) - 1, -1):
+        message = messages[n]
+        parts = [part for part in message.parts if not is_mark(part)] if message.is_instruction else []
+        texts = tuple(part.text for part in parts if isinstance(part, Text))
+        if texts and len(texts) == len(parts):
+            said = (message.role, *texts)
+            found |= {n} if said in newest else set()
+            newest.add(said)
+    return found
 
 
 def _stands_beside(message: Message) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from contextfold.conversation.ledger import Fate
+from contextfold.conversation.pins import SAID_AGAIN
 from contextfold.evidence.lines import is_sampled
 from contextfold.messages import Message, Opaque, Reasoning
 from contextfold.record.compaction import Edit, FateRun
@@ -51,6 +52,8 @@ def evicted_fate(message: Message) -> tuple[Fate, str]:
     """Where a message goes that leaves the view: into the summary, unless there is nothing in it to summarize."""
     if message.is_empty:
         return "dropped", "empty message"
+    if message.is_instruction:  # no summarizer reads it
+        return "dropped", SAID_AGAIN
     if all(isinstance(part, Reasoning) for part in message.parts):
         return "dropped", "reasoning is never summarized"
     if all(isinstance(part, Reasoning | Opaque) and not _readable(part) for part in message.parts):

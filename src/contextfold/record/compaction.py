@@ -295,6 +295,9 @@ class Compaction(BaseModel):
         shortened |= bool(calls & pins.about_to_run(history.messages, waiting))  # nobody spoke after them now
         if shortened or not {pins.newest_said(history.messages), newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
+        repeated = {n for run in self.fates if run.reason == pins.SAID_AGAIN for n in range(run.start, run.stop)}
+        if repeated and not repeated <= pins.said_again(history.messages):
+            return "an instruction is not in the view because a later one said it again, which is not there any more"
         return None
 
     def moved(self, history: History) -> Compaction | None:
