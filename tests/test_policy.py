@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -191,6 +192,20 @@ def test_every_default_target_lies_below_the_default_trigger(window: int) -> Non
 def test_a_larger_window_never_starts_at_a_larger_share(one: int, other: int) -> None:
     small, large = sorted((one, other))
     assert start_of(small) >= start_of(large)
+
+
+@given(st.integers(1_000, 2_000_000), st.integers(0, 200_000))
+def test_what_stands_beside_the_messages_moves_a_default_trigger_and_nothing_else(window: int, overhead: int) -> None:
+    """A system prompt and tools are carried at each call, whenever a pass is made: they take nothing from the turns
+    between two passes, as far as the window goes.
+    """
+    alone, policy = Limits.of(Policy(), window), Policy(trigger=("fraction", 0.7))
+    beside = alone.beside(Policy(), overhead)
+    assert alone.trigger is not None
+    assert beside.trigger is not None
+    assert alone.trigger <= beside.trigger <= max(alone.trigger, 0.8 * window + 1)
+    assert replace(beside, trigger=alone.trigger, overhead=0) == alone
+    assert Limits.of(policy, window).beside(policy, overhead) == Limits.of(policy, window)
 
 
 def test_an_explicit_trigger_is_taken_to_the_letter_in_every_window() -> None:

@@ -333,8 +333,9 @@ class Policy(_Settings):
     that is refused is not compacted and sent again. What is asked for by name (``force``, ``session.compact``) is done.
     """
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
-    """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, and a pass may wait a call
-    for large results to be read. What is given is obeyed to the letter."""
+    """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, later where system prompt
+    and tools take much of it, and a pass may wait a call for large results to be read. What is given is obeyed to the
+    letter."""
     target: SizeField | None = None
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
@@ -426,11 +427,11 @@ class Policy(_Settings):
         """
         return self.tool_outputs.enabled and "tool_outputs" in self.model_fields_set
 
-    def clauses(self, window: int) -> tuple[Clause, ...]:
-        """What starts a pass in a window of ``window`` tokens; any clause may."""
+    def clauses(self, window: int, overhead: int = 0) -> tuple[Clause, ...]:
+        """What starts a pass in a window of ``window`` tokens; any clause may. ``overhead``: as of ``start_of``."""
         if "trigger" in self.model_fields_set:
             return self.trigger
-        return (Clause((Size("fraction", start_of(window)),)),)
+        return (Clause((Size("fraction", start_of(window, overhead)),)),)
 
     @model_validator(mode="after")
     def _ordered(self) -> Policy:
@@ -465,16 +466,18 @@ BESIDE = 0.06
 """Share of the window that a pass leaves besides the summary message, where what stays is short."""
 
 
-def start_of(window: int) -> float:
+def start_of(window: int, overhead: int = 0) -> float:
     """The share of ``window`` tokens at which a pass starts, where the caller did not say it.
 
     What came since the last pass is carried at every call. A pass pays when that has cost as much as sending what it
     leaves: with ``left`` tokens after a pass and ``CALL`` more at each call, at ``left + sqrt(2 * left * CALL *
     REWRITING / CARRYING)`` (the lot size of Harris, "How many parts to make at once", 1913). Small windows
-    end before that; then it is as late as is safe.
+    end before that; then it is as late as is safe. ``overhead``: tokens of the system prompt and the tools, which no
+    pass rewrites: ``left`` comes on top of them. Where they take half of a small window, passes that do not start later
+    for them follow each other every few turns.
     """
     left = (Budgets().carried_of(window) + BESIDE) * window
-    best = left + math.sqrt(2 * left * CALL * REWRITING / CARRYING)
+    best = left + math.sqrt(2 * left * CALL * REWRITING / CARRYING) + overhead
     return round(min(LATEST, max(EARLIEST, best / window)), 2)
 
 
@@ -495,6 +498,8 @@ class Limits:
     """The summary message, where the target follows from it; None where the policy says the target."""
     most: int = 0
     """What a target that follows from what stays and the summary message is at most."""
+    overhead: int = 0
+    """What no pass rewrites, for which a default trigger is later: see ``start_of``."""
 
     @classmethod
     def of(cls, policy: Policy, window: int) -> Limits:
@@ -525,6 +530,17 @@ class Limits:
             # below the trigger by some turns: a view that ends close to it would soon be compacted again
             most=min(_scaled(MOST, usable, own), int(0.85 * (trigger or usable))),
         )
+
+    def beside(self, policy: Policy, overhead: int) -> Limits:
+        """The limits of a request that has so many tokens of system prompt and tools, leading instructions included.
+
+        Only a default trigger is later for them, and what a pass leaves stays as small as it was.
+        """
+        if policy.has_own_trigger or self.trigger is None or overhead <= 0:
+            return self
+        later = int((start_of(self.window, overhead) - start_of(self.window)) * self.window)
+        trigger = min(self.window, self.trigger + later)
+        return replace(self, trigger=trigger, overhead=overhead)
 
     def shrunk(self, window: int) -> Limits:
         """The same limits for a window that turned out smaller: all that exceeds it comes down with it."""

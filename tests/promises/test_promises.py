@@ -497,8 +497,8 @@ def with_the_time(*texts: Any, **more: Any) -> str:
     return f"{SUMMARY_TEXT(*texts, **more)}\n{time.perf_counter_ns()}"
 
 
-def default_clauses(self: Policy, window: int) -> Any:
-    return CLAUSES(DEFAULT, window)
+def default_clauses(self: Policy, window: int, overhead: int = 0) -> Any:
+    return CLAUSES(DEFAULT, window, overhead)
 
 
 EXTEND, SUMMARY_TEXT, CLAUSES, DEFAULT = History.extend, summary_text, Policy.clauses, Policy()

@@ -160,8 +160,10 @@ class _Call:
         self.ports = ports
         self.window = window
         self.policy, limits = bounds(views.policy, window, views.windows.assumed(request.model))
-        self.limits = limits if smaller is None else limits.shrunk(smaller)
         self.calibration = request.calibration
+        history = conversation.history
+        overhead = self.calibration.apply(sum(overhead_of(history.counter, request).values()) + history.head_tokens)
+        self.limits = (limits if smaller is None else limits.shrunk(smaller)).beside(self.policy, overhead)
         self.means = self._means(ports, observer, retries=is_trial)
 
     def _means(self, ports: Ports, observer: Observer, *, retries: bool) -> Means:

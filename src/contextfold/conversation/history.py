@@ -229,6 +229,11 @@ class History:
     def _walk(self) -> Walk:
         return Walk(self.messages)
 
+    @property
+    def head_tokens(self) -> int:
+        """Tokens of the instructions that it begins with: no pass rewrites them."""
+        return sum(self.sizes[: opening(self.messages)])
+
     def fingerprint(self, covers: int, *, whole: bool = False) -> str:
         """Of the first ``covers`` messages. What the instructions say that they begin with counts only if ``whole``."""
         return self.fingerprint_at(range(0 if whole else opening(self.messages[:covers]), covers))

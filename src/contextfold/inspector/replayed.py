@@ -14,6 +14,7 @@ from typing import Any
 from contextfold import formats
 from contextfold.calls.request import CompactionResult
 from contextfold.compactor import Compactor
+from contextfold.conversation.fingerprint import opening
 from contextfold.inspector.document import (
     Shared,
     document,
@@ -90,6 +91,7 @@ class _Talk:
         self.recording = Recording(self.wire, self.shape)
         self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
         self.overhead = self.shape.counter.tools(self.tools)
+        self.head = sum(self.sizes[: opening(self.messages)])
         self.pending, self.steps = self.recording.pending, self.recording.moments
 
     def answer_tokens(self, index: int) -> int:
@@ -119,14 +121,15 @@ class _Replay:
                 progress(number + 1)
         self._settle()
         compactor = self._setting.compactor
+        limits = compactor.limits.beside(compactor.policy, talk.overhead + talk.head)
         return {
             "name": self._setting.name,
             "settings": {
                 **self._setting.given,
                 "window": compactor.window.tokens,
                 "window_source": compactor.window.source,
-                "trigger": compactor.limits.trigger,
-                "target": compactor.limits.target,
+                "trigger": limits.trigger,
+                "target": limits.target,
             },
             "overhead": talk.overhead,
             "pending": talk.pending,

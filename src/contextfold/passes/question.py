@@ -224,7 +224,7 @@ def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced
     """What makes a view of ``tokens`` tokens and ``messages`` messages compact; None when nothing does."""
     if forced:
         return Trigger(forced, by_count=forced == MANUAL)
-    for clause in policy.clauses(limits.window):
+    for clause in policy.clauses(limits.window, limits.overhead):
         if clause.reached(tokens=tokens, messages=messages, window=limits.window):
             return Trigger(str(clause), by_count=any(size.unit == "messages" for size in clause.sizes))
     return None

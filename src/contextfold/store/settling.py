@@ -159,7 +159,8 @@ class Settling:
         counter = loaded.conversation.history.counter
         overhead = loading.overhead_of(counter, self.request.system, self.request.tools)
         options, more = self.flow.options, sum(overhead.values())
-        rules = SessionRules(options, self.policy, options.limits(self.limits, more))
+        limits = self.limits.beside(self.policy, more + loaded.conversation.history.head_tokens)
+        rules = SessionRules(options, self.policy, options.limits(limits, more))
         return Look(loaded, rules, loaded.size(more), overhead)
 
     def _attempt(self, look: Look, due: Due, *, stands_in: bool = False) -> Attempt:
