@@ -1,6 +1,6 @@
 """Running a pass beside the conversation: on a thread, or on a task of the caller's event loop.
 
-What belongs here: starting and waiting. What does not: what is done there (``calls.views``, ``store.flow``).
+What belongs here: starting and waiting. What does not: what is done there (``calls.attempts``, ``store.flow``).
 """
 
 from __future__ import annotations

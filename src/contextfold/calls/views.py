@@ -11,26 +11,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
-from contextfold.calls.background import Background
-from contextfold.calls.memory import REMEMBERED, FailedAt, KnownConversation, Memory
+from contextfold.calls.attempts import PassAttempts
+from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
 from contextfold.conversation.groups import told_of
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
 from contextfold.conversation.pins import newest_native
-from contextfold.errors import CannotFit, is_control_flow, reason
+from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
-from contextfold.passes.means import Made, Means, Nothing
-from contextfold.passes.prepared import Prepared
+from contextfold.passes.means import Means
 from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
-from contextfold.policy import PATIENCE, Pins, Policy
+from contextfold.policy import Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, Recalled
 from contextfold.record.view import alternating, build, translate
@@ -161,12 +159,13 @@ class _Call:
         self.window = window
         self.policy, limits = bounds(views.policy, window, views.windows.assumed(request.model))
         self.calibration = request.calibration
-        history = conversation.history
-        overhead = self.calibration.apply(sum(overhead_of(history.counter, request).values()) + history.head_tokens)
-        self.limits = (limits if smaller is None else limits.shrunk(smaller)).beside(self.policy, overhead)
+        self.overhead = overhead_of(conversation.history.counter, request)
+        limits = limits if smaller is None else limits.shrunk(smaller)
+        self.limits = limits.beside(self.policy, self._counted(conversation.history.head_tokens))
         self.means = self._means(ports, observer, retries=is_trial)
+        self.attempts = PassAttempts(self.policy, conversation, request, self.means, self._means)
 
-    def _means(self, ports: Ports, observer: Observer, *, retries: bool) -> Means:
+    def _means(self, ports: Ports, observer: Observer, *, retries: bool = True) -> Means:
         summarizer, request = self.views.summarizer, self.request
         if not self.views.same or request.ask is None:
             return Means(ports, observer, summarizer, request.archive, retries=retries)
@@ -180,35 +179,34 @@ class _Call:
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request
-        overhead = overhead_of(conversation.history.counter, request)
-        before = self._size(overhead)
+        before = self._size()
         base = conversation.record.pass_id if conversation.record else None
         made: Compaction | None = None
         if revise is None and self._is_for_another_model():
-            made = await self._from_the_originals(overhead)
+            made = await self._from_the_originals()
         if revise is not None:
-            question = self._question(overhead)
+            question = self._question()
             made = await self._archived(question, await self.ports.compute(revise, question))
         elif trigger := self.due():
             # Only before a pass is every older object looked at again for changes in place: at each call that costs too
             # much.
             if await self.ports.compute(conversation.history.refresh, 0, conversation.known_before):
                 follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
-                before = self._size(overhead)
-            made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger) or made
+                before = self._size()
+            made = await self._between_hooks(await self.ports.compute(self._question), trigger) or made
         if made is not None and made is not conversation.record:
             if not request.sending:  # what is sent may be refused: then the caller comes back without this record
                 conversation.attempt = None
             await self.ports.compute(conversation.rebuild, made)
         came_back = None
         if revise is None and self.policy.recall.enabled:
-            came_back = await self.ports.compute(self._recalled, overhead)
+            came_back = await self.ports.compute(self._recalled)
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
-        if revise is None and self._is_soon(overhead, base):
-            await self._start_preparing(overhead)
-        return self._result(made, before, overhead, wire, mended, target, came_back)
+        if revise is None and self._is_soon(base):
+            self.attempts.prepare(self._question())
+        return self._result(made, before, wire, mended, target, came_back)
 
     def _is_for_another_model(self) -> bool:
         """Whether the view holds a provider's own compaction, and another model than the last one is to read it."""
@@ -219,11 +217,11 @@ class _Call:
         gone = conversation.record.gone() if conversation.record else ()
         return newest_native(conversation.history.messages, gone) >= 0
 
-    async def _from_the_originals(self, overhead: Mapping[str, int]) -> Compaction | None:
+    async def _from_the_originals(self) -> Compaction | None:
         """The record without what only the last model could read, in force: what is back may need a pass."""
         from contextfold.passes.without_pass import without_thinking
 
-        question = self._question(overhead)
+        question = self._question()
         made = await self._archived(question, await self.ports.compute(without_thinking, question))
         if made is not None:
             await self.ports.compute(self.conversation.rebuild, made)
@@ -235,12 +233,12 @@ class _Call:
             )
         return made
 
-    def _recalled(self, overhead: Mapping[str, int]) -> Recalled | None:
+    def _recalled(self) -> Recalled | None:
         """What the newest message asks about and has left the view, put behind it; None where nothing is."""
         conversation = self.conversation
         from contextfold.passes.recalling import recalled  # no conversation is searched unless the policy says so
 
-        found = recalled(self._question(overhead))
+        found = recalled(self._question())
         record = conversation.record
         if found is None or record is None:
             return None
@@ -257,9 +255,22 @@ class _Call:
 
     def due(self) -> Trigger | None:
         """Why a pass is due; None when none is."""
-        tokens = self._size(overhead_of(self.conversation.history.counter, self.request))
         messages = len(self.conversation.view.wire)
-        return triggered(self.policy, self.limits, tokens, messages, self.request.forced)
+        return triggered(self.policy, self.limits, self._size(), messages, self.request.forced)
+
+    def _is_soon(self, base: str | None) -> bool:
+        """Whether to prepare a pass now: the view is near its trigger. ``base``: as of ``PassAttempts.may_prepare``."""
+        share, conversation = self.policy.soft_share, self.conversation
+        if share is None or not self.attempts.may_prepare(base):
+            return False
+        # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
+        tokens, messages = math.ceil(self._size() / share), math.ceil(len(conversation.view.wire) / share)
+        if triggered(self.policy, self.limits, tokens, messages) is None:
+            return False
+        if self.request.previous is not None:
+            return True
+        is_new = not conversation.known_before and conversation.attempt is None and conversation.background is None
+        return not (conversation.drops_oldest or (is_new and self.views.is_beside(conversation)))
 
     async def _wire(self, target: Format) -> tuple[list[Any], Mapping[int, Account]]:
         conversation, history = self.conversation, self.conversation.history
@@ -276,7 +287,6 @@ class _Call:
         self,
         made: Compaction | None,
         before: int,
-        overhead: Mapping[str, int],
         wire: list[Any],
         mended: Mapping[int, Account],
         target: Format,
@@ -291,7 +301,7 @@ class _Call:
             changed=made is not None or came_back is not None,
             ledger=Ledger(compaction.runs if compaction else (), history.messages, {**mended, **_quoted(compaction)}),
             tokens_before=before,
-            tokens_after=self._size(overhead),
+            tokens_after=self._size(),
             trigger=made.trigger if made else None,
             events=tuple(self.observer.events),
             window=self.limits.window,
@@ -299,21 +309,21 @@ class _Call:
             format=target.name,
             window_source=self.window.source,
             calibration=self.calibration,
-            estimated_tokens=tokens + sum(overhead.values()),
+            estimated_tokens=tokens + sum(self.overhead.values()),
             _floor=partial(self._floor_of, history, len(history.messages)),
             _text_tokens=partial(text_tokens, wire, target, history.counter),
-            _history_tokens=partial(self._history_size, history.sizes, len(history.sizes), overhead),
+            _history_tokens=partial(self._history_size, history.sizes, len(history.sizes)),
         )
 
-    def _size(self, overhead: Mapping[str, int]) -> int:
+    def _size(self) -> int:
         """The present view as the provider would count it, with what is sent beside it."""
-        return self._counted(self.conversation.view.tokens, overhead)
+        return self._counted(self.conversation.view.tokens)
 
-    def _history_size(self, sizes: Sequence[int], length: int, overhead: Mapping[str, int]) -> int:
-        return self._counted(sum(sizes[:length]), overhead)
+    def _history_size(self, sizes: Sequence[int], length: int) -> int:
+        return self._counted(sum(sizes[:length]))
 
-    def _counted(self, tokens: int, overhead: Mapping[str, int]) -> int:
-        return self.calibration.apply(tokens) + sum(self.calibration.apply(size) for size in overhead.values())
+    def _counted(self, tokens: int) -> int:
+        return self.calibration.apply(tokens) + sum(map(self.calibration.apply, self.overhead.values()))
 
     def _floor_of(self, history: History, length: int) -> dict[str, int]:
         counter = history.calibrated(self.calibration).counter
@@ -322,14 +332,14 @@ class _Call:
         grouping = history.grouping if length == len(history.messages) else None
         return floor_of(messages, counter, self.policy, overhead_of(counter, self.request), grouping)
 
-    def _question(self, overhead: Mapping[str, int]) -> Question:
+    def _question(self) -> Question:
         conversation = self.conversation
         return Question(
             history=conversation.history.calibrated(self.calibration),
             record=conversation.record,
-            view_tokens=self._size(overhead),
+            view_tokens=self._size(),
             view_messages=len(conversation.view.wire),
-            overhead={name: self.calibration.apply(size) for name, size in overhead.items()},
+            overhead={name: self.calibration.apply(size) for name, size in self.overhead.items()},
             limits=self.limits,
             policy=self.policy,
             summary_is_free=self.means.summarizer is None,
@@ -349,7 +359,7 @@ class _Call:
             if isinstance(said, Pins):
                 pinned = question.policy.model_copy(update={"pins": question.policy.pins.joined(said)})
                 question = replace(question, policy=pinned)
-        made = await self._pass(question)
+        made = await self.attempts.made(question)
         if made is None or await self._archived(question, made.compaction) is None:
             return None
         if request.after is not None:
@@ -364,160 +374,6 @@ class _Call:
 
         made = await self.ports.compute(under_archive, made, question, self.means)
         return made if await archived(made, question, self.means) else None
-
-    # ---- in the background ----
-
-    async def _look_elsewhere(self, question: Question) -> None:
-        """What another process has prepared serves as if it were made here, and what it prepares is waited for so."""
-        once, conversation, base = self.request.once, self.conversation, _base(question)
-        if once is None or self._is_preparing() or self._was_tried(base):
-            return
-        found = await once(base, None)
-        if isinstance(found, Compaction):
-            conversation.attempt = Prepared(found, base)
-        elif found:
-            await self._start_preparing(overhead_of(conversation.history.counter, self.request))
-
-    def _was_tried(self, base: str | None) -> bool:
-        attempt = self.conversation.attempt
-        if not isinstance(attempt, Prepared):
-            return attempt is not None
-        # One that was prepared under another record is in force by now; one that fits no longer never will be.
-        return attempt.base == base and attempt.still_fits(self.conversation.history) is not None
-
-    def _is_soon(self, overhead: Mapping[str, int], base: str | None) -> bool:
-        """Whether to prepare a pass now: the view is near its trigger, and none was tried under the record that the
-        caller came with, whose ``pass_id`` is ``base``.
-        """
-        share, conversation = self.policy.soft_share, self.conversation
-        if share is None or self.request.forced or self._is_preparing():
-            return False
-        # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
-        tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
-        if triggered(self.policy, self.limits, tokens, messages) is None or self._was_tried(base):
-            return False
-        if self.request.previous is not None:
-            return True
-        is_new = not conversation.known_before and conversation.attempt is None and conversation.background is None
-        return not (conversation.drops_oldest or (is_new and self.views.is_beside(conversation)))
-
-    def _is_preparing(self) -> bool:
-        return self.conversation.background is not None and self.conversation.background.is_busy
-
-    async def _start_preparing(self, overhead: Mapping[str, int]) -> None:
-        conversation = self.conversation
-        if conversation.background is None:
-            conversation.background = Background(self.policy.summary.parallel)
-        # Without instructions for this call alone: a later call takes what is prepared.
-        question = replace(self._question(overhead), forced="background", instructions="")
-        question = replace(question, history=question.history.snapshot())
-        state, before, observer = conversation.state, conversation.attempt, self.observer.another()
-
-        async def make(ports: Ports) -> Compaction | None:
-            try:
-                made = await _performed(question, self._means(ports, observer, retries=True))
-            # No caller waits for this work: an error becomes an event, and the same state is not tried again.
-            except Exception as error:
-                if is_control_flow(error):
-                    raise
-                observer.emit("background_failed", reason(error), error=type(error).__name__)
-                return None
-            return None if isinstance(made, Nothing) else made.compaction
-
-        async def prepare(ports: Ports) -> None:
-            once = self.request.once
-            made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
-            if not isinstance(made, Compaction):
-                told = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
-                conversation.attempt = replace(state, failed=next(told, None)).after(before)
-                return
-            conversation.attempt = Prepared(made, _base(question))
-            text = f"a summary of {made.covers:,} messages is ready and not in force yet"
-            observer.emit("summary_prepared", text, summary=made.id)
-
-        conversation.background.start(prepare, self.ports)
-
-    async def _awaited(self, question: Question) -> bool:
-        """Wait for a pass that is being prepared. False where the old view can go on until it is."""
-        if self.conversation.background is None or not self._is_preparing():
-            return True
-        if self._can_go_on(question):
-            self.observer.emit("skipped", "a summary is being prepared", tokens=question.view_tokens)
-            return False
-        await self.conversation.background.finished(self.ports)
-        return True
-
-    def _can_go_on(self, question: Question) -> bool:
-        """Whether a request may go out under the old view, while a summary is made beside it."""
-        return not question.forced and question.view_tokens <= PATIENCE * question.limits.window
-
-    def _rests(self, failed: FailedAt, question: Question) -> bool:
-        """Whether a model that failed several times is not asked yet, because the old view fits."""
-        is_same = failed == replace(self.conversation.state, length=failed.length)
-        fits = self._can_go_on(question) if self.policy.soft_share else question.view_tokens <= question.limits.window
-        return is_same and fits and not question.forced and self.conversation.state.length < failed.again
-
-    async def _pass(self, question: Question) -> Made | None:
-        """A pass, unless one failed for this very state before, or its summary is paid for already."""
-        await self._look_elsewhere(question)
-        conversation, waits = self.conversation, self._is_preparing()
-        if not await self._awaited(question):
-            return None
-        # Else each call would pay for the same failure; a new message or record is a new state.
-        if not question.forced and conversation.attempt == conversation.state and not (waits and self.policy.fallback):
-            text = "the summary failed for this very history"
-            self.observer.emit("skipped", text, tokens=question.view_tokens)
-            return None
-        before = conversation.attempt
-        if isinstance(before, FailedAt) and self.policy.on_failure == "keep":
-            if self._rests(before, question):
-                text = "the summary failed several times: it is tried again when more has been said"
-                self.observer.emit("skipped", text, tokens=question.view_tokens)
-                return None
-            if self.policy.soft_share is not None and self._can_go_on(question):
-                # What failed is tried again beside the conversation, too: no request waits for it.
-                await self._start_preparing(overhead_of(conversation.history.counter, self.request))
-                self.observer.emit("skipped", "a summary is prepared once more", tokens=question.view_tokens)
-                return None
-            if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
-                # It had its time. Asked again, a model that is silent would hold this request as long once more.
-                self.means = replace(self.means, summarizer=None, same=None)
-                failed, text = before.failed, "the built-in extractive summary stands in"
-                error = {"error": failed.data.get("error")} if failed is not None else {}
-                because = f"{failed.message}; " if failed is not None else ""
-                self.observer.emit("fallback_used", because + text, fallback=self.policy.fallback, **error)
-        prepared, conversation.attempt = conversation.prepared, None
-        lasting = question.policy is self.policy and not question.instructions
-        """Asked as ever, without pins or instructions for this call alone."""
-        record = await self.ports.compute(prepared.answers, question) if prepared is not None and lasting else None
-        if record is not None:
-            conversation.attempt = prepared
-            text = "the summary that was made before, and is not in force yet, is taken"
-            self.observer.emit("summary_adopted", text, summary=record.id, trigger=record.trigger)
-            if record.thinking_from:  # what was thought since was thought under the old view
-                record = record.changed(thinking_from=len(question.messages))
-            return Made(record, question.evicted(record))
-        made = await _performed(question, self.means)
-        if isinstance(made, Nothing):
-            now = conversation.state.after(before)
-            conversation.attempt = now if made.cause == "summary_failed" else None
-            return None
-        if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
-            conversation.attempt = Prepared(made.compaction, _base(question))
-        return made
-
-
-async def _performed(question: Question, means: Means) -> Made | Nothing:
-    # Loaded with the first pass, and beside the event loop: most requests need none.
-    await means.ports.compute(import_module, "contextfold.passes.perform")
-    from contextfold.passes.perform import run_pass
-
-    return await run_pass(question, means)
-
-
-def _base(question: Question) -> str | None:
-    """What a summary that is prepared now goes on from."""
-    return question.record.pass_id if question.record else None
 
 
 def _quoted(record: Compaction | None) -> dict[int, Account]:
