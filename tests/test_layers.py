@@ -17,6 +17,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
     {
+        "cached",
         "messages",
         "errors",
         "observe",

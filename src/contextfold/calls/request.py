@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from contextfold import formats
+from contextfold.cached import cached_property
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError, check_cancel, check_tools, held, message_list, system_text

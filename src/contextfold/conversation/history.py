@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
+from contextfold.cached import cached_property
 from contextfold.conversation.fingerprint import SHORT_HASH, Saying, digest, fingerprint, opening, order, shape
 from contextfold.conversation.groups import Grouping, Walk
 from contextfold.conversation.pins import first_user

@@ -10,9 +10,10 @@ import copy
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Protocol
 
+from contextfold.cached import cached_property
 from contextfold.inspector import anchors
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from contextfold.cached import cached_property
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.history import History

@@ -14,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from contextfold import tiers
+from contextfold.cached import cached_property
 from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import TRAIL_HASH, opening
 from contextfold.conversation.history import History
@@ -141,7 +141,7 @@ class Recalled(BaseModel):
 class Compaction(BaseModel):
     """One compaction. Plain, immutable data: ``to_json`` and ``from_json`` bring it through any store."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, ignored_types=(cached_property,))
 
     version: int = VERSION
     parent: str | None = None

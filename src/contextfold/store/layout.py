@@ -18,9 +18,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from contextfold.cached import cached_property
 from contextfold.errors import InputError, shown
 from contextfold.record.compaction import Compaction, Edit, FateRun
 

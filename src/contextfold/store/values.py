@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
+from contextfold.cached import cached_property
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import InputError, StoreCorrupt, reason, shown
 from contextfold.recall.ranking import Order

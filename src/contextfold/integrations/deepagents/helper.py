@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AnyMessage
 
+from contextfold.cached import cached_property
 from contextfold.integrations.langchain.folding import DueFold, FoldedThread, SummarizerFailed
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import profile_window
