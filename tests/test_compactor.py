@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import copy
+import functools
 import itertools
 import json
 import pickle
@@ -406,6 +407,10 @@ def test_events_reach_the_callers_hook() -> None:
     assert finished.data["tokens_before"] > finished.data["tokens_after"]
 
 
+async def waiting(value: Any) -> int:
+    return 1
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
@@ -414,6 +419,9 @@ def test_events_reach_the_callers_hook() -> None:
         ({"summarizer": 7}, "summarizer"),
         ({"trigger": "80%"}, "trigger"),
         ({"model": 5}, "model is 5"),
+        ({"on_event": waiting}, "on_event is async, and nothing awaits it: give a plain function"),
+        ({"on_event": functools.partial(waiting)}, "on_event is async"),
+        ({"count_text": waiting}, "count_text is async"),
         *(({name: 5}, f"{name} is 5") for name in ("on_event", "on_start", "on_stream", "on_progress", "on_end")),
     ],
 )

@@ -111,6 +111,14 @@ def test_an_earlier_summary_right_before_the_newest_prompt_becomes_part_of_the_n
     assert [sorted(places) for places in held] == [[0, 2], [0, 1, 2]]
 
 
+def test_an_async_predicate_is_refused_for_its_coroutine_would_pin_every_message() -> None:
+    async def is_pinned(message: object) -> bool:
+        return False
+
+    with pytest.raises(PolicyError, match=r"pins\.predicate: this function is async"):
+        Policy(pins={"predicate": is_pinned})
+
+
 def test_a_predicate_that_raises_is_told_with_the_message_it_was_asked_about() -> None:
     talk = [{"role": "assistant" if n % 2 else "user", "content": f"step {n} of it " * 200} for n in range(9)]
     policy = Policy(pins={"predicate": lambda message: message.text[99_999] == "x"})

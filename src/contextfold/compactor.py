@@ -16,7 +16,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Once, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import PolicyError, check_callable, functions, held, plain_integer, shown
+from contextfold.errors import PolicyError, check_callable, functions, held, plain_functions, plain_integer, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -61,7 +61,7 @@ class Compactor:
             model that a request goes to, behind the view that its provider has in the cache (``call``, ``acall``,
             wrapped clients, LangChain's agents; ``compact`` sends nothing and refuses it).
         count_text: tokens of a text, to replace the built-in estimate.
-        on_event: called with each ``Event`` as it happens.
+        on_event: called with each ``Event`` as it happens; a plain function.
         on_start, on_stream, on_progress, on_end: called around each summary by a model (``observe.Hooks``), with text
             as it arrives; sync or async, in the sync API perhaps from several threads.
         windows: keeps windows that refusals taught beyond this process (``window.WindowStore``).
@@ -106,7 +106,7 @@ class Compactor:
             raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
         self._views = Views(self.policy, self.windows, self.summarizer, count_text, kept, same=self._is_same)
         self._count_text = count_text
-        functions(count_text=count_text, on_event=on_event)
+        plain_functions(count_text=count_text, on_event=on_event)
         functions(on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)

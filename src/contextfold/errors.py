@@ -22,6 +22,8 @@ They divide by who can mend it. Foreign exceptions are mapped to these at the bo
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -103,6 +105,25 @@ def functions(**given: object) -> None:
     for name, value in given.items():
         if value is not None and not callable(value):
             raise PolicyError(f"{name} is {shown(value)}: it must be a function, or None")
+
+
+def plain_functions(**given: object) -> None:
+    """``functions`` for those that decisions ask, which await nothing: an async one would never run."""
+    functions(**given)
+    for name, value in given.items():
+        if value is not None and is_async_function(value):
+            raise PolicyError(f"{name} is async, and nothing awaits it: {PLAIN}")
+
+
+PLAIN = "give a plain function, which hands over what has to wait, to a queue for example"
+
+
+def is_async_function(function: Any) -> bool:
+    """Whether calling it gives an awaitable at once: ``async def``, also behind decorators, as in the SDKs."""
+    target = function.func if isinstance(function, functools.partial) else function
+    target = inspect.unwrap(target)
+    # Objects of SDKs may be called as well, by an async method of their class.
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
 
 
 def check_callable(**given: object) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contextfold.errors import PolicyError, plain_number, reason, shown
+from contextfold.errors import PLAIN, PolicyError, is_async_function, plain_number, reason, shown
 from contextfold.messages import Message
 from contextfold.summary.options import SummaryOptions
 
@@ -250,6 +250,13 @@ class Pins(_Settings):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     """Pinned if every key is in the message's metadata with this value."""
     predicate: Callable[[Message], bool] | None = None
+
+    @field_validator("predicate")
+    @classmethod
+    def _answers_at_once(cls, value: Any) -> Any:
+        if value is not None and is_async_function(value):
+            raise ValueError(f"this function is async, and its coroutine would pin every message: {PLAIN}")
+        return value
 
     @property
     def is_empty(self) -> bool:

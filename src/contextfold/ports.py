@@ -30,7 +30,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from contextfold.errors import Cancelled, TimedOut
+from contextfold.errors import Cancelled, TimedOut, is_async_function
 
 if TYPE_CHECKING:
     import anyio
@@ -264,7 +264,7 @@ class AsyncPorts(_Stoppable):
         return await anyio.to_thread.run_sync(functools.partial(function, *arguments))
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        if _is_async(function):
+        if is_async_function(function):
             async with self._limit:
                 return await function(*arguments)
         value = await anyio.to_thread.run_sync(functools.partial(function, *arguments), limiter=self._limit)
@@ -286,7 +286,7 @@ class AsyncPorts(_Stoppable):
                 await self.release(functools.partial(_close, value))
 
     async def _started(self, work: functools.partial[Any]) -> Any:
-        if _is_async(work):
+        if is_async_function(work):
             return await work()
         value = await self.threaded(work)
         return await value if inspect.isawaitable(value) else value
@@ -579,11 +579,3 @@ def _finish(value: Awaitable[T]) -> T:
 
 def _blocking(function: Callable[..., Any] | BothColors) -> Callable[..., Any]:
     return function.blocking if isinstance(function, BothColors) else function
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives an awaitable at once: ``async def``, also behind decorators, as in the SDKs."""
-    target = function.func if isinstance(function, functools.partial) else function
-    target = inspect.unwrap(target)
-    # Objects of SDKs may be called as well, by an async method of their class.
-    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)

@@ -726,6 +726,7 @@ class Waiting:
         ({"window": -1}, "window"),
         ({"summarizer": 42}, "summarizer is 42"),
         ({"on_event": 42}, "on_event is 42"),
+        ({"on_event": Waiting().put}, "on_event is async"),
         ({"before_compaction": "veto"}, "before_compaction is 'veto'"),
         ({"after_compaction": []}, "after_compaction"),
         ({"archive": "file:///var/lib/agent"}, "open_archive"),

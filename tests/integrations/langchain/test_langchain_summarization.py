@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import runpy
 import warnings
@@ -101,6 +102,8 @@ def test_wrong_sizes_are_refused_in_the_same_words(
         {"instructions": 3},
         {"evidence": "no"},
         {"token_counter": 3},
+        {"token_counter": asyncio.sleep},
+        {"on_event": asyncio.sleep},
         {"trim_tokens_to_summarize": "4k"},
     ],
     ids=lambda option: next(iter(option)),

@@ -25,7 +25,7 @@ from langgraph.errors import InvalidUpdateError
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor, policy_of
-from contextfold.errors import InputError, PolicyError, functions, held, is_control_flow, shown
+from contextfold.errors import InputError, PolicyError, functions, held, is_control_flow, plain_functions, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
@@ -137,7 +137,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        functions(before_compaction=before_compaction, after_compaction=after_compaction, on_event=on_event)
+        functions(before_compaction=before_compaction, after_compaction=after_compaction)
+        plain_functions(on_event=on_event)
         if archive is not None and not isinstance(archive, FileArchive) and not callable(held(archive, "save")):
             way = "open_archive(ADDRESS) of contextfold.archive makes one"
             raise PolicyError(f"archive is {shown(archive)}: it must have a method save(thread_id, messages); {way}")

@@ -28,7 +28,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
-from contextfold.errors import PolicyError, functions, plain_number, shown
+from contextfold.errors import PolicyError, plain_functions, plain_number, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
@@ -122,7 +122,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         trigger, keep = renamed(trigger, keep, deprecated_kwargs)
         if counting not in ("contextfold", "langchain"):
             raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
-        functions(on_event=on_event, token_counter=token_counter)
+        plain_functions(on_event=on_event, token_counter=token_counter)
         for name, value, kind, wanted in (
             ("instructions", instructions, str, "a text"),
             ("summary_prompt", summary_prompt, str, "a text"),
