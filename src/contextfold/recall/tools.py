@@ -150,8 +150,11 @@ class HistoryTools:
             return f"{name} could not be carried out: {error}"
 
     def langchain(self) -> list[Any]:
-        """The tools as LangChain tools. Needs the extra ``langchain``."""
-        from langchain_core.tools import StructuredTool
+        """The tools as LangChain tools. Raises ``InputError`` where the extra ``langchain`` is not installed."""
+        try:
+            from langchain_core.tools import StructuredTool
+        except ImportError as error:
+            raise InputError("tools for LangChain need its package: pip install 'contextfold[langchain]'") from error
 
         def call(name: str) -> Callable[..., str]:
             return lambda **arguments: self.dispatch(name, arguments)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from contextfold import formats
-from contextfold.errors import InputError, shown
+from contextfold.errors import InputError, StoreError, shown
 from contextfold.formats import gemini_shapes, objects
 from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
@@ -149,13 +149,15 @@ def _revived(value: dict[str, Any]) -> Any:
 
 
 def _revived_object(held: dict[str, Any]) -> Any:
-    if held["type"] == "Document":
+    try:
         from langchain_core.documents import Document
-
-        return Document(**held["data"])
-    from langchain_core.messages import messages_from_dict
-
-    return messages_from_dict([held])[0]
+        from langchain_core.messages import messages_from_dict
+    except ImportError as error:
+        raise StoreError(  # no ``ValueError``: nothing is damaged, and no backup would help
+            "the session holds messages of LangChain, which are read by its own package: "
+            "pip install 'contextfold[langchain]'"
+        ) from error
+    return Document(**held["data"]) if held["type"] == "Document" else messages_from_dict([held])[0]
 
 
 def _own_unmarked(value: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +183,9 @@ def storable(text: str) -> str:
 
 
 def loads(text: str) -> Any:
-    """The wire object. Raises ``ValueError`` for what ``dumps`` did not write."""
+    """The wire object. Raises ``ValueError`` for what ``dumps`` did not write, and ``StoreError`` where it can only be
+    read by a package that is not installed.
+    """
     wire = json.loads(text, object_hook=_revived if _is_marked(text) else None)
     if not isinstance(wire, dict):
         raise ValueError(f"a message is a JSON object, not {type(wire).__name__}")

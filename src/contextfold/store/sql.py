@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from contextfold import formats
-from contextfold.errors import StoreConflict, StoreCorrupt, shown
+from contextfold.errors import StoreConflict, StoreCorrupt, StoreError, shown
 from contextfold.recall.history import readable
 from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, rows, search
@@ -476,5 +476,7 @@ def _checked(thread: Thread, stored: Any, wanted: Iterator[int]) -> Iterator[Sto
             if not rows.is_time(created_at):
                 raise ValueError(f"created_at is {shown(created_at, 60)}")
             yield StoredMessage(sequence, payload.loads(text), created_at)
+        except StoreError:  # a package is missing
+            raise
         except Exception as error:
             raise unreadable(thread, sequence, error) from error
