@@ -323,6 +323,23 @@ def test_a_compactor_can_be_copied_and_sent_to_another_process(copied: Callable[
     assert other.policy == made.policy
 
 
+class OfTeam(Compactor):
+    def __init__(self, team: str) -> None:
+        self.team = team
+        super().__init__(window=8_000, trigger=("tokens", 6_000))
+        self.compacted = 0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_so_can_one_of_a_subclass_with_what_is_its_own(copied: Callable[[OfTeam], OfTeam]) -> None:
+    made = OfTeam("billing")
+    made.compacted = 7
+    other = copied(copied(made))
+    assert (type(other), other.team, other.compacted) == (OfTeam, "billing", 7)
+    assert repr(other) == repr(made)
+    assert other.compact(conversation(80)).messages == made.compact(conversation(80)).messages
+
+
 @pytest.mark.parametrize("face", ["call", "acall", "session.call", "session.acall"])
 def test_a_result_is_saved_by_an_async_function_too(face: str) -> None:
     """It was called and never awaited: the record of the conversation was lost, with nothing but a warning."""

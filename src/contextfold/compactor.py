@@ -6,9 +6,8 @@ view of a request (``calls.views``), what follows a refusal (``calls.recovery``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -90,6 +89,7 @@ class Compactor:
         remembered: int = REMEMBERED,
     ) -> None:
         self._made_with = {name: value for name, value in locals().items() if name != "self" and value is not UNSET}
+        of_subclass = vars(self).keys() - {"_made_with"}
         self.policy = policy_of(policy, trigger=trigger, target=target, keep=keep)
         if windows is not None and not all(callable(held(windows, name)) for name in ("load_window", "save_window")):
             raise PolicyError(f"windows must have load_window and save_window, and this is {type(windows).__name__}")
@@ -110,6 +110,7 @@ class Compactor:
         functions(on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)
+        self._ours = frozenset(vars(self).keys() - of_subclass | {"_ours"})
 
     def compact(
         self,
@@ -268,7 +269,8 @@ class Compactor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, and one that was sent to another process, has the same settings and remembers no conversation."""
-        return partial(type(self), **self._made_with), ()
+        of_subclass = {name: value for name, value in vars(self).items() if name not in self._ours}
+        return _made_again, (type(self), self._made_with), of_subclass or None
 
     def session(self, thread_id: str, store: Any = "sqlite:///contextfold.db", **options: Any) -> Session:
         """A conversation that outlives the process, on ``sqlite:///FILE``, ``postgresql+psycopg://...`` or an object
@@ -313,6 +315,12 @@ class Compactor:
 
     def _suspending(self, request: Request) -> Ports:
         return AsyncPorts(self.policy.summary.parallel, cancel=request.cancel)
+
+
+def _made_again(kind: type[Compactor], settings: Mapping[str, Any]) -> Compactor:
+    made = kind.__new__(kind)
+    Compactor.__init__(made, **settings)  # that of a subclass may take other arguments
+    return made
 
 
 def _summarizer(value: Any) -> Summarizer | None:
