@@ -39,6 +39,7 @@ from contextfold.errors import StoreError
 from contextfold.integrations.openai_agents import CompactionSession, compaction
 from contextfold.store import open_store
 from contextfold.store.sql import SQLStore
+from contextfold.summary.message import OPEN
 from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
@@ -630,6 +631,36 @@ def test_the_view_of_a_long_session_is_short_and_its_history_whole(tmp_path: Pat
         assert await session.get_items(limit=3) == items[-3:]
 
     asyncio.run(check_it())
+
+
+@pytest.mark.parametrize("face", ["filter", "provider"])
+def test_a_session_beside_a_filter_or_provider_fits_whatever_a_run_adds_and_has_one_summary(
+    face: str, tmp_path: Path
+) -> None:
+    compactor = Compactor(window=WINDOW)
+    session = CompactionSession("reports", compactor, f"sqlite:///{tmp_path / 'sessions.db'}")
+    around = compaction(compactor=compactor)
+
+    async def check_it(server: ProviderServer) -> None:
+        async with AsyncOpenAI(base_url=server.openai_url, api_key="any", max_retries=0) as client:
+            sdk = OpenAIProvider(openai_client=client)
+            config = (
+                RunConfig(model_provider=sdk, call_model_input_filter=around)
+                if face == "filter"
+                else RunConfig(model_provider=around.provider(sdk))
+            )
+            agent = Agent(name="clerk", model=MODEL)
+            for turn in range(12):
+                long = int(WINDOW * (0.1, 0.3, 0.45)[turn % 3]) // 5
+                told = f"Report {turn}: " + " ".join(f"row {n} is fine." for n in range(long))
+                await Runner.run(agent, told, session=session, run_config=config)
+        assert len(await session.history()) == 24
+        session.close()
+
+    with ProviderServer(windows={MODEL: WINDOW}) as server:
+        asyncio.run(check_it(server))
+    assert {request.status for request in server.requests} == {200}
+    assert server.requests[-1].text.count(OPEN) == 1
 
 
 def test_settings_of_a_session_may_be_a_mapping_as_for_the_frameworks_own(tmp_path: Path) -> None:

@@ -40,9 +40,12 @@ class CompactionSession:
         options: as for ``Compactor.session``: ``options``, ``namespace``, ``user`` and the rest.
 
     ``get_items()`` gives the view: the summary of what no longer fits, and the newest items word for word. All items
-    that were added are in ``await session.history()``. Safe for concurrent use by threads and processes. Raises
-    ``InputError`` for an id or a store that cannot be, ``PolicyError`` for what is no compactor, ``StoreError`` when
-    the database fails, ``TypeError`` for a field of the settings that does not exist.
+    that were added are in ``await session.history()``. A run puts its input and the results of its tools behind the
+    view, which the session cannot count: give it the filter or the provider of ``compaction`` as well.
+
+    Safe for concurrent use by threads and processes. Raises ``InputError`` for an id or a store that cannot be,
+    ``PolicyError`` for what is no compactor, ``StoreError`` when the database fails, ``TypeError`` for a field of the
+    settings that does not exist.
     """
 
     def __init__(
