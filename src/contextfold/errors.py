@@ -33,10 +33,15 @@ from typing import Any
 class ContextfoldError(Exception):
     """The base of all errors raised on purpose. Can be copied, and sent to another process, as whatever it is."""
 
+    response: Any = None
+    """Of ``Session.call``: the provider's answer, where it came and could not be appended. It is paid for."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are made again from their text alone. One that takes more fails then, where a pool of processes
         # reads its answer: the whole pool breaks, or waits for ever.
-        return _again, (type(self), self.args, vars(self))
+        # What an SDK answered, a stream perhaps, can seldom be sent.
+        state = {name: value for name, value in vars(self).items() if name != "response"}
+        return _again, (type(self), self.args, state)
 
 
 def _again(kind: type[ContextfoldError], args: tuple[Any, ...], state: dict[str, Any]) -> ContextfoldError:

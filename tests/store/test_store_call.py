@@ -7,6 +7,7 @@ real one; the emulator on loopback stands in for streams and SDKs.
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from anyio import to_thread
 from conversations import SYSTEM, said, turns
 
 from contextfold import CompactionResult, Compactor, Event, Policy, StillTooLong, count_tokens
-from contextfold.errors import InputError
+from contextfold.errors import InputError, StoreUnavailable
 from contextfold.store import Session, open_store
 from contextfold.store.sql import SQLStore
 from contextfold.testing import ProviderError
@@ -240,6 +241,29 @@ def test_one_message_that_answer_returns_is_appended_as_a_list_of_it_is() -> Non
     assert [message["role"] for message in session.history()] == ["user", "assistant"] * 2
     with pytest.raises(InputError):
         session.call(Provider(64_000), answer=lambda _: None)
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_an_answer_that_cannot_be_appended_is_not_lost_with_it(color: str, sqlite_store: SQLStore) -> None:
+    session = Compactor(window=8_000).session("one", sqlite_store)
+    question = [{"role": "user", "content": "Where is the harbor?"}]
+    with pytest.raises(InputError, match="answer returned None: it must return the messages to append") as told:
+        asyncio.run(in_color(color, session, lambda view: ANSWER, question, answer=lambda response: None))
+    assert told.value.response == ANSWER
+    assert session.history() == question
+
+    def fails(response: Any) -> list[Any]:
+        sqlite_store.append = unavailable  # type: ignore[method-assign]
+        return [ANSWER]
+
+    def unavailable(*arguments: Any, **named: Any) -> int:
+        raise StoreUnavailable("the database is gone")
+
+    held = (piece for piece in "a stream cannot be sent to another process")
+    with pytest.raises(StoreUnavailable) as lost:
+        asyncio.run(in_color(color, session, lambda view: {**ANSWER, "raw": held}, answer=fails))
+    assert lost.value.response == {**ANSWER, "raw": held}
+    assert pickle.loads(pickle.dumps(lost.value)).response is None
 
 
 def test_answers_that_take_long_keep_no_other_session_waiting_for_a_thread(sqlite_store: SQLStore) -> None:

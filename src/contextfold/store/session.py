@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import (
+    ContextfoldError,
     InputError,
     check_callable,
     check_cancel,
@@ -179,7 +180,8 @@ class Session:
 
         All is recorded on the way: each summary, and with ``Policy(on_overflow="drop_oldest")`` what the last resort
         drops, is in force in the store before its view is sent. Raises ``StillTooLong`` when every view was refused
-        for its size, and what ``send`` raised otherwise.
+        for its size, and what ``send`` raised otherwise. Where the answer cannot be appended, the error that says so
+        has it as ``response``.
         """
         ports = self._blocking(cancel)
         response: T = run(
@@ -393,13 +395,21 @@ class Session:
         flow = await self._now(ports)
         response, result = await SessionCall(flow, request, ports, self._means.observe()).answer(send, max_tokens)
         if answer is not None:
-            said = await ports.call(answer, response)
-            # One message as it is: the answer is paid for, and an error would lose it.
-            is_list = isinstance(said, Sequence) and not isinstance(said, Mapping)
-            await self._append(said if is_list else [said], None, ports)
+            try:
+                await self._keep(await ports.call(answer, response), ports)
+            except ContextfoldError as error:
+                error.response = response
+                raise
         if on_result is not None:
             await hand_over(ports, on_result, result)
         return response
+
+    async def _keep(self, said: Any, ports: Ports) -> None:
+        """Append what ``answer`` made of a response. One message as it is: an error would leave the session without."""
+        if said is None:
+            raise InputError("answer returned None: it must return the messages to append, or one message")
+        is_list = isinstance(said, Sequence) and not isinstance(said, Mapping)
+        await self._append(said if is_list else [said], None, ports)
 
     async def _compact(self, request: SessionRequest, overflow: object, ports: Ports) -> SessionResult:
         if not isinstance(request.instructions, str):
