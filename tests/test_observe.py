@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -116,3 +118,19 @@ def test_a_key_that_is_set_later_is_taken_out_of_what_was_told_before(monkeypatc
     assert scrub(said) == said
     monkeypatch.setenv("TENANT_API_KEY", "tenant-4711-abcdef")
     assert "tenant-4711" not in scrub(said)
+
+
+@pytest.mark.parametrize("is_set_up", [False, True])
+def test_nothing_is_printed_until_the_program_sets_logging_up_and_warnings_then(is_set_up: bool) -> None:
+    program = """
+import logging, sys
+from contextfold import Compactor
+if sys.argv[1] == "True":
+    logging.basicConfig()
+said = [{"role": "user", "content": "word " * 200}, {"role": "assistant", "content": "word " * 200}]
+Compactor(window=4_000, summarizer=lambda prompt: 1 / 0).compact(said * 30)
+"""
+    ran = subprocess.run([sys.executable, "-c", program, str(is_set_up)], capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+    assert ("WARNING:contextfold:summary_failed" in ran.stderr) == is_set_up
+    assert is_set_up or ran.stderr == ""
