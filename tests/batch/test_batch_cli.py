@@ -56,6 +56,21 @@ def test_the_summary_can_be_had_as_json_and_lies_beside_the_plan(lines: Path, tm
     assert report == json.loads((tmp_path / "out" / "_job" / "summary.json").read_text())
 
 
+@pytest.mark.parametrize("command", ["compact", "check", "measure"])
+@pytest.mark.parametrize(
+    ("options", "window", "source"),
+    [((), 64_000, "default"), (("--window", "2000"), 2_000, "explicit"), (("--model", "gpt-4o"), 128_000, "registry")],
+)
+def test_the_summary_as_json_says_the_window_and_where_it_comes_from(
+    command: str, options: tuple[str, ...], window: int, source: str, tmp_path: Path
+) -> None:
+    """Only the text for people said whether it was a guess."""
+    talk = tmp_path / "talk.json"
+    talk.write_text(json.dumps(make_talk(2)))
+    report = json.loads(batch(command, talk, "-o", tmp_path / "out", *options, "--report", "json", *HERE).stdout)
+    assert (report["window"], report["window_source"]) == (window, source)
+
+
 def test_the_same_command_again_does_nothing_and_says_the_same(lines: Path, tmp_path: Path) -> None:
     command = ("compact", lines, "-o", tmp_path / "out", "--window", 2_000, *HERE)
     first, again = batch(*command), batch(*command)

@@ -154,6 +154,24 @@ def test_a_result_in_a_folder_of_inputs_is_no_input_of_another_command(lines: Pa
     assert done(tmp_path, output=tmp_path / "checked", operation=CheckBatch(window=WINDOW)).sums.rows == 14
 
 
+@pytest.mark.parametrize("place", ["", "memory://"])
+def test_a_result_below_a_pattern_is_no_input_of_another_command_unless_its_parts_are_asked_for(
+    place: str, lines: Path, tmp_path: Path
+) -> None:
+    folder = place + str(tmp_path / "in")
+    with fsspec.open(f"{folder}/a/talks.jsonl", "wb", auto_mkdir=True) as file:
+        file.write(lines.read_bytes())
+    done(f"{folder}/**/*.jsonl", output=f"{folder}/a/compacted")
+    check = CheckBatch(window=WINDOW)
+    assert done(f"{folder}/**/*.jsonl", output=f"{folder}/checked", operation=check).sums.rows == 14
+    assert done(f"{folder}/*/*.jsonl", output=tmp_path / "again", operation=check).sums.rows == 14
+    views = Reading(column="view")
+    for one, pattern in enumerate(("**/part-*.jsonl", "a/compacted/*.jsonl")):
+        given = f"{folder}/{pattern}" if one else f"{folder}/a/{pattern}"
+        outcome = done(given, output=tmp_path / f"views{one}", operation=check, reading=views)
+        assert (outcome.sums.rows, outcome.sums.failed) == (14, 2)
+
+
 @pytest.mark.parametrize("given", ["*.parquet", "", "a.parquet"])
 def test_the_output_is_parquet_where_all_inputs_are_however_they_are_named(given: str, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
@@ -258,6 +276,50 @@ def test_what_was_compressed_and_is_damaged_costs_only_what_cannot_be_read(lines
     assert [row["view"] for row in read] == [row["view"] for row in of["whole.jsonl"][: len(read)]]
     assert "is damaged behind byte" in damaged["error"]
     assert all(row["error"] for row in rows if "none.jsonl" in row["source"])
+
+
+def packed_with(suffix: str, data: bytes) -> bytes:
+    if suffix == ".zst":
+        return bytes(pytest.importorskip("pyarrow").Codec("zstd").compress(data).to_pybytes())
+    kind: Any = {".gz": gzip, ".bz2": bz2, ".xz": lzma}[suffix]
+    return bytes(kind.compress(data))
+
+
+@pytest.mark.parametrize("name", ["talks.jsonl", "talk.json"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("place", ["", "memory://"])
+def test_what_is_compressed_is_read_and_told_in_words_where_it_is_damaged(
+    place: str, suffix: str, name: str, lines: Path, tmp_path: Path
+) -> None:
+    """Lines in Zstandard could not be read at all, and a file of it that was cut off was called empty. Of the others
+    Python's own words were told, without a place or a way out."""
+    folder = place + str(tmp_path / "in")
+    data = lines.read_bytes() if name == "talks.jsonl" else json.dumps(make_talk(400)).encode()
+    whole, count = packed_with(suffix, data), 14 if name == "talks.jsonl" else 1
+    half = len(data) // 2
+    given = {
+        "whole": whole,
+        "parallel": packed_with(suffix, data[:half]) + packed_with(suffix, data[half:]),
+        "cut": whole[:-9],
+        "changed": whole[:-100] + bytes(60) + whole[-40:],
+        "plain": data,
+    }
+    for kind, content in given.items():
+        with fsspec.open(f"{folder}/{kind}.{name}{suffix}", "wb", auto_mkdir=True) as file:
+            file.write(content)
+    assert not done(folder, output=tmp_path / "out").failed_parts
+    rows = rows_of(tmp_path / "out")
+    of = {kind: [row for row in rows if f"/{kind}." in row["source"]] for kind in given}
+    for kind in ("whole", "parallel"):
+        assert len(of[kind]) == count
+        assert sum(row["error"] is None for row in of[kind]) == (12 if count == 14 else 1)
+    for kind, words in (("cut", "is damaged behind byte"), ("changed", "its bytes were changed"), ("plain", "rename")):
+        error = of[kind][-1]["error"]
+        assert f"{kind}.{name}{suffix} is" in error, error
+        assert words in error, error
+        assert "write it again" in error, error
+        assert "Error" not in error, error
+    assert "it is cut off" in of["cut"][-1]["error"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -373,6 +435,38 @@ def test_a_file_of_lines_can_be_one_conversation_and_the_other_way_round(tmp_pat
     requests = tmp_path / "requests.jsonl"
     requests.write_text(json.dumps({"messages": make_talk(2)}) + "\n")
     assert done(requests, output=tmp_path / "file", reading=Reading(each="file")).sums.rows == 1
+
+
+def test_a_named_column_is_where_the_conversations_of_any_file_are_or_the_file_says_that_it_has_none(
+    tmp_path: Path,
+) -> None:
+    """Of a file that is one JSON document the name was not looked at, and another list of it taken."""
+    folder, talk, other = tmp_path / "in", make_talk(2), [{"role": "user", "content": "another list"}]
+    folder.mkdir()
+    row = {"dialog": talk, "messages": other, "id": 7}
+    given: dict[str, Any] = {
+        "object.json": row,
+        "objects.json": [row, {"messages": other, "id": 8}, "no object", row],
+        "list.json": talk,
+        "held.json": {"messages": talk},
+        "session.jsonl": talk,
+        "rows.jsonl": [row, {"messages": other}],
+    }
+    for name, value in given.items():
+        write = json.dumps if name.endswith(".json") else lambda held: "\n".join(map(json.dumps, held))
+        (folder / name).write_text(write(value))
+    done(folder, output=tmp_path / "out", reading=Reading(column="dialog"))
+    rows = rows_of(tmp_path / "out")
+    of = {name: [row for row in rows if row["source"].endswith(f"/{name}")] for name in given}
+    assert [row["view"] for row in of["object.json"]] == [talk]
+    assert of["object.json"][0]["row"] == {"messages": other, "id": 7}
+    assert [row["view"] for row in of["objects.json"]] == [talk, None, None, talk]
+    assert [row["place"] for row in of["objects.json"]] == [0, 1, 2, 3]
+    assert of["objects.json"][1]["row"]["id"] == 8
+    assert [row["view"] for row in of["rows.jsonl"]] == [talk, None]
+    for name in ("list.json", "held.json", "session.jsonl"):
+        assert len(of[name]) == 1
+        assert "no column dialog: there are" in of[name][0]["error"]
 
 
 def test_parquet_goes_in_and_comes_out_with_one_schema(tmp_path: Path) -> None:

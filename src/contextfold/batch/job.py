@@ -24,6 +24,7 @@ from contextfold.batch.sources import Item, Part, Reading
 from contextfold.batch.tables import ColumnType
 from contextfold.errors import ContextfoldError, InputError
 from contextfold.store.addresses import shown
+from contextfold.window import Window
 
 Operation = CompactBatch | MeasureBatch | CheckBatch
 
@@ -347,6 +348,7 @@ class JobOutcome:
 
     operation: str
     output: str
+    window: Window
     parts: int
     parts_before: int
     rows_before: int
@@ -366,6 +368,8 @@ class JobOutcome:
         return {
             "operation": self.operation,
             "output": self.output,
+            "window": self.window.tokens,
+            "window_source": self.window.source,
             "conversations": self.sums.rows,
             "failed": self.sums.failed,
             "errors": dict(self.sums.errors),
@@ -413,6 +417,7 @@ def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], obje
     outcome = JobOutcome(
         operation=type(ready.job.operation).__name__,
         output=ready.job.output,
+        window=ready.job.operation.window,
         parts=len(ready.parts),
         parts_before=progress.parts_before,
         rows_before=progress.rows_before,

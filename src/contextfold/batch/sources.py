@@ -15,6 +15,7 @@ What belongs here: finding and reading. What does not: what a row means (``rows`
 from __future__ import annotations
 
 import glob
+import io
 import json
 import os
 import re
@@ -28,8 +29,10 @@ from contextfold import json_values
 from contextfold.batch.outputs import JOB, is_remote, needs
 from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError, reason
+from contextfold.formats.values import kind_of
 from contextfold.store.addresses import shown
 from contextfold.transcripts import read
+from contextfold.transcripts.document import TranscriptFile, parse
 
 Each = Literal["line", "file"]
 
@@ -239,8 +242,11 @@ def _found_local(given: str) -> list[tuple[str, int]]:
         ]
     elif glob.has_magic(given):
         fixed = _before_magic(given)
-        names = glob.glob(given, recursive=True)
-        return list(_with_sizes(name for name in names if not _is_hidden(name.removeprefix(fixed))))
+        names = [name for name in glob.glob(given, recursive=True) if not _is_hidden(name.removeprefix(fixed))]
+        if not _names_parts(given):
+            results = {folder for folder in map(os.path.dirname, names) if _is_result(folder, fixed)}
+            names = [name for name in names if os.path.dirname(name) not in results]
+        return list(_with_sizes(names))
     else:
         raise InputError(f"{given}: there is no such file or folder")
     return list(_with_sizes(name for name in names if _is_read(name)))
@@ -267,6 +273,10 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
             fixed = _before_magic(path)
             listed = system.glob(path, detail=True)
             listed = {name: info for name, info in listed.items() if not _is_hidden(name.removeprefix(fixed))}
+            if not _names_parts(path):
+                below = {name.rpartition("/")[0] for name in listed} - {fixed}
+                results = tuple(f"{folder}/" for folder in below if system.isfile(folder + _PLAN))
+                listed = {name: info for name, info in listed.items() if not name.startswith(results)}
         elif system.isfile(path):
             info = system.info(path)
             return [(given, int(info.get("size") or 0))]
@@ -308,6 +318,11 @@ def _is_hidden(path: str) -> bool:
 def _before_magic(pattern: str) -> str:
     """The folders of a pattern that are named in full."""
     return re.split(r"[*?\[]", pattern, maxsplit=1)[0].rpartition("/")[0]
+
+
+def _names_parts(pattern: str) -> bool:
+    """Whether a pattern asks for parts of results by their name."""
+    return _base(pattern).startswith("part-")
 
 
 def _is_result(folder: str, given: str) -> bool:
@@ -381,12 +396,10 @@ def _system(address: str) -> tuple[Any, str]:
 def _opened(name: str) -> Any:
     """A file to be read, decompressed by its name. Raises ``InputError`` where it cannot be opened."""
     try:
-        if is_remote(name) or name.endswith(".zst"):
-            try:
-                import fsspec
-            except ImportError:
-                raise needs("fsspec", name) from None
-            return fsspec.open(name, "rb", compression="infer").open()
+        if name.endswith(".zst"):
+            return _of_zstd(name)
+        if is_remote(name):
+            return _of_fsspec(name, "infer")
         if name.endswith(COMPRESSED):
             import bz2
             import gzip
@@ -399,6 +412,44 @@ def _opened(name: str) -> Any:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
+def _of_fsspec(name: str, compression: str | None) -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise needs("fsspec", name) from None
+    return fsspec.open(name, "rb", compression=compression).open()
+
+
+def _of_zstd(name: str) -> Any:
+    # fsspec's own reader has no lines with some libraries, ends behind the first of several frames with others, and
+    # takes what is cut off for all there is.
+    try:
+        import pyarrow
+    except ImportError:
+        raise needs("pyarrow", name) from None
+    packed = _of_fsspec(name, None) if is_remote(name) else open(name, "rb")  # noqa: SIM115 - closed with what reads it
+    return io.BufferedReader(pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, "r"), "zstd"))
+
+
+_BEGIN = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"(\xb5/\xfd"}
+"""How files of each kind begin."""
+_SKIPPABLE = b"*M\x18"
+"""The second to fourth byte of a frame of Zstandard that holds nothing; parallel compressors begin with one."""
+
+
+def _damaged(name: str, at: int, error: Exception) -> InputError:
+    """What is told of a compressed file that cannot be decompressed behind byte ``at`` of its text."""
+    suffix = os.path.splitext(name)[1]
+    if at == 0 and suffix in _BEGIN:
+        with _of_fsspec(name, None) if is_remote(name) else open(name, "rb") as file:
+            begin = file.read(6)
+        if not begin.startswith(_BEGIN[suffix]) and not (suffix == ".zst" and begin[1:4] == _SKIPPABLE):
+            return InputError(f"{name} is not compressed, as {suffix} in its name says: rename it, or write it again")
+    is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
+    what = "it is cut off" if is_cut else "its bytes were changed"
+    return InputError(f"{name} is damaged behind byte {at:,} of its text: {what}; write it again, or copy it again")
+
+
 def _is_damage(error: Exception) -> bool:
     """Whether what was compressed cannot be decompressed: a matter of the file, which another attempt does not mend."""
     import gzip
@@ -407,10 +458,10 @@ def _is_damage(error: Exception) -> bool:
 
     if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | lzma.LZMAError | UnicodeDecodeError):
         return True
-    # Those of bz2 and of Parquet's pages; those of a file system or a network have a number, or a class of their own.
+    # Those of bz2, Zstandard and Parquet's pages; those of a file system or a network have a number or their own class.
     is_of_content = type(error) is OSError and error.errno is None
     is_of_arrow = type(error).__name__.startswith("Arrow") and not isinstance(error, MemoryError)
-    return is_of_content or is_of_arrow or type(error).__name__ == "ZstdError"
+    return is_of_content or is_of_arrow
 
 
 def _parquet(file: Any, name: str) -> Any:
@@ -454,9 +505,7 @@ def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
                 if not _is_damage(error):
                     raise
                 # what was read before is sound: it is not to be lost for what cannot be read
-                yield Item(
-                    name, at, error=InputError(f"{name} is damaged behind byte {at:,} of its text: {reason(error)}")
-                )
+                yield Item(name, at, error=_damaged(name, at, error))
                 return
             if not line:
                 return
@@ -488,8 +537,10 @@ def _items_of_line(name: str, at: int, line: bytes, reading: Reading) -> Iterato
 
 def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
     try:
-        with _opened(name) as file:
-            data = file.read()
+        data = _whole(name)
+        if reading.column is not None:
+            yield from _items_of_objects(name, parse(data, name), reading.column, reading)
+            return
         for found in read(data, name=name, format=reading.format):
             number = found.name.removeprefix(name)
             tools, number = found.tools or None, number.removeprefix("#")
@@ -497,6 +548,38 @@ def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
             yield Item(name, given=given)
     except Exception as error:  # noqa: BLE001  as above
         yield Item(name, error=error)
+
+
+def _whole(name: str) -> bytes:
+    """All of a file. Raises ``InputError`` where it is compressed, and damaged."""
+    pieces: list[bytes] = []
+    with _opened(name) as file:
+        try:
+            while piece := file.read(_PEEK):
+                pieces.append(piece)
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            raise _damaged(name, sum(map(len, pieces)), error) from None
+    return b"".join(pieces)
+
+
+def _items_of_objects(name: str, document: TranscriptFile, column: str, reading: Reading) -> Iterator[Item]:
+    """The conversations in a named column of the object, or the objects, that a file is."""
+    objects = document.objects
+    # Where no object has it, this is a matter of the file, and not of each of its thousand messages.
+    column_of(list(dict.fromkeys(key for one in objects for key in one)), column)
+    for place, value in enumerate(document.rows):
+        at = place if isinstance(document.value, list) else None
+        row = {key: held for key, held in value.items() if key != column} if isinstance(value, dict) else {}
+        try:
+            if not isinstance(value, dict):
+                raise InputError(f"{document.place(place)} is {kind_of(value)}, and has no column {column}")
+            column_of(list(value), column)
+            for given in read_row(value, column, reading.format):
+                yield Item(name, at, given, row=row)
+        except Exception as error:  # noqa: BLE001  as above
+            yield Item(name, at, error=error, row=row)
 
 
 def _items_of_groups(part: Part, reading: Reading) -> Iterator[Item]:
@@ -508,7 +591,8 @@ def _items_of_groups(part: Part, reading: Reading) -> Iterator[Item]:
         except Exception as error:
             if not _is_damage(error):
                 raise
-            yield Item(name, error=InputError(f"{name} is no Parquet file: {reason(error)}"))
+            problem = f"{name} is no Parquet file, or is cut off ({reason(error)}): write it again"
+            yield Item(name, error=InputError(problem))
             return
         before = sum(rows[: part.start])
         try:
@@ -540,7 +624,8 @@ def _items_of_group(held: Any, number: int, first: Item, column: str, reading: R
         if not _is_damage(error):
             raise
         # The row groups before it and behind it are sound.
-        yield Item(name, at, error=InputError(f"{name} is damaged in row group {number}: {reason(error)}"))
+        problem = f"{name} is damaged in row group {number} ({reason(error)}): write it again"
+        yield Item(name, at, error=InputError(problem))
 
 
 def _items_of_threads(part: Part, store: str) -> Iterator[Item]:

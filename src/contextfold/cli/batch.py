@@ -229,8 +229,7 @@ def _run(operation: Operation, typed: Typed) -> None:
         if typed.report is ReportKind.text:
             from contextfold.cli.screen import window_said
 
-            window = operation.window
-            say(window_said(window.tokens, window.source, typed.model))
+            say(window_said(outcome.window.tokens, outcome.window.source, typed.model))
         _show(outcome, typed.report)
     raise typer.Exit(_exit_code(outcome, typed.strict))
 
