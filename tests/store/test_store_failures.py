@@ -114,7 +114,7 @@ def test_a_full_disk_that_cannot_be_read_from_is_told_as_one(tmp_path: Path) -> 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to look like one. " * 50, encoding="utf-8")
-    with pytest.raises(StoreCorrupt, match=r"notes\.txt is damaged"):
+    with pytest.raises(StoreCorrupt, match=r"notes\.txt is damaged, or never was a database of SQLite: check its name"):
         opened(open_store(f"sqlite:///{path}")).append(turns(1))
     assert path.read_text(encoding="utf-8").startswith("not a database")
 

@@ -274,8 +274,8 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
             listed = system.glob(path, detail=True)
             listed = {name: info for name, info in listed.items() if not _is_hidden(name.removeprefix(fixed))}
             if not _names_parts(path):
-                below = {name.rpartition("/")[0] for name in listed} - {fixed}
-                results = tuple(f"{folder}/" for folder in below if system.isfile(folder + _PLAN))
+                folders = {name.rpartition("/")[0] for name in listed} - {fixed}
+                results = tuple(f"{folder}/" for folder in folders if system.isfile(folder + _PLAN))
                 listed = {name: info for name, info in listed.items() if not name.startswith(results)}
         elif system.isfile(path):
             info = system.info(path)

@@ -386,6 +386,9 @@ def _explained(name: str, error: exc.DBAPIError, said: str) -> StoreError:
     if "malformed" in lower or "not a database" in lower or (state or "").startswith("XX"):
         # A log that an earlier file left is played into the restored one, and damages it in turn.
         first = "" if hasattr(error.orig, "sqlstate") else ", and remove the -wal and -shm beside it first"
+        if "not a database" in lower:  # SQLite's words for any file that does not begin as its own do
+            what = "is damaged, or never was a database of SQLite: check its name, or restore it"
+            return StoreCorrupt(f"{name} {what} from a backup{first}. Nothing was written")
         return StoreCorrupt(f"{name} is damaged: {said}; restore it from a backup{first}. Nothing was written")
     for sign, remedy in _SIGNS.items():
         if sign in lower:
