@@ -38,6 +38,7 @@ SHAPED: dict[str, dict[str, Any]] = {
     "a class": {"response_format": Found},
     "a schema, in Responses": {"text": {"format": {"type": "json_schema", "name": "found", "schema": {}}}},
     "a schema, by Anthropic's name": {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
+    "the same by its number": {"config": {"toolConfig": {"functionCallingConfig": {"mode": 2}}}},
     "a call is required, in Gemini": {"config": {"tool_config": {"function_calling_config": {"mode": "ANY"}}}},
     "a schema, in Gemini": {"config": {"response_schema": Found}},
     "any JSON, in Gemini": {"config": {"response_mime_type": "application/json"}},
@@ -59,6 +60,10 @@ FREE: dict[str, dict[str, Any]] = {
     "few words, in Responses": {"text": {"verbosity": "low", "format": {"type": "text"}}},
     "effort, by Anthropic's name": {"output_config": {"effort": "low"}},
     "as it likes, in Gemini": {"config": {"tool_config": {"function_calling_config": {"mode": "AUTO"}}}},
+    "the same by its number": {"config": {"toolConfig": {"functionCallingConfig": {"mode": 1}}}},
+    "nothing in particular by its number": {"config": {"toolConfig": {"functionCallingConfig": {"mode": 0}}}},
+    "no call by its number": {"config": {"toolConfig": {"functionCallingConfig": {"mode": 3}}}},
+    "calls checked by their number": {"config": {"toolConfig": {"functionCallingConfig": {"mode": 4}}}},
     "nothing, in Gemini": {"config": {"temperature": 0.1, "response_mime_type": "text/plain"}},
 }
 

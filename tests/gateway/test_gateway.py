@@ -507,6 +507,8 @@ def test_an_address_that_no_path_of_the_gateway_stands_for_is_told_as_it_is(
         ("gemini", "/v1/projects/p/locations/l/publishers/google/models/gemini-3:streamGenerateContent?alt=sse"),
         ("gemini", "/v1beta1/projects/p/locations/l/endpoints/4711:generateContent"),
         ("gemini", "/v1beta/tunedModels/mine-4711:generateContent?key=k"),
+        ("gemini", "/v1beta/models/gemini-3%3AgenerateContent"),
+        ("gemini", "/v1beta/models/gemini-3%3astreamGenerateContent?alt=sse"),
     ],
 )
 def test_conversations_are_kept_inside_the_window_whatever_stands_before_their_route(

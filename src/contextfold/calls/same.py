@@ -113,6 +113,10 @@ def is_shaped(arguments: Mapping[str, Any]) -> bool:
     return is_json or any(map(_forces, choices)) or any(map(_is_format, formats))
 
 
+_LEAVE_ROOM = ("auto", "none", "validated", "mode_unspecified", "0", "1", "3", "4")
+"""The numbers are those that JSON for protocol buffers takes in place of Gemini's names: 2 is ANY."""
+
+
 def _forces(choice: Any) -> bool:
     """Whether a choice among tools leaves no room for an answer in words."""
     if choice is None or choice is False or _is_left_out(choice):
@@ -120,7 +124,7 @@ def _forces(choice: Any) -> bool:
     if isinstance(choice, Mapping):
         return _forces(choice.get("mode") or choice.get("type") or next(iter(choice), None))
     word = getattr(choice, "value", choice)  # of an enumeration of an SDK
-    return str(word).lower() not in ("auto", "none", "validated", "mode_unspecified")
+    return str(word).lower() not in _LEAVE_ROOM
 
 
 def _is_format(said: Any) -> bool:

@@ -175,7 +175,7 @@ class GeminiWire(GatewayWire):
     def whole(self, path: str, query: str) -> tuple[str, str]:
         # As `$alt`, libraries that Google generates also ask for numbers in place of the names of why an answer ended.
         left = "&".join(one for one in query.split("&") if unquote(one.partition("=")[0]) not in ("alt", "$alt"))
-        return path.replace(":streamGenerateContent", ":generateContent"), left
+        return _STREAMING.sub("generateContent", path), left
 
     def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
         return {"error": {"code": status, "message": message, "status": _CODES.get(status, "UNKNOWN")}}
@@ -245,8 +245,11 @@ CONTENTS = GeminiWire(
     native=("cachedContent", "cached_content"),
 )
 WIRES = (CHAT, RESPONSES, MESSAGES)
-_GENERATING = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(?:g|streamG)enerateContent")
-"""Tuned models have collections of their own; with Vertex AI they are asked as endpoints."""
+_GENERATING = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+?)(?::|%3[Aa])(?:g|streamG)enerateContent")
+"""Tuned models have collections of their own; with Vertex AI they are asked as endpoints. Some clients encode the
+colon.
+"""
+_STREAMING = re.compile(r"streamGenerateContent(?=/*$)")
 
 
 @cache
