@@ -923,6 +923,22 @@ def test_a_guess_is_not_stored_and_never_goes_below_what_was_taken() -> None:
 
 
 @COLORS
+@pytest.mark.parametrize("ratio", [0.8, 1.0, 1.3])
+def test_a_limit_that_no_one_names_is_met_once_also_where_no_calibration_is_handed_on(color: str, ratio: float) -> None:
+    """What was taken is as the provider counts. What was refused was as we do, and seemed to be less: a window half as
+    large was learned, given up with the next answer, and every view refused that had grown again."""
+    provider = Provider(8_000, names_limit=False, ratio=ratio)
+    compactor, wire, record = Compactor(window=64_000), conversation(4), None
+    for turn in range(30):
+        wire = wire + conversation(6, words=120 + turn)[2:]
+        _, result = call(color, compactor, provider, wire, record)
+        record = result.compaction
+    refused = [size for size in provider.sent if size > provider.limit]
+    assert len(refused) == 1
+    assert result.window_source == "learned"
+
+
+@COLORS
 def test_a_store_that_is_out_of_order_costs_a_refused_request_and_no_call(color: str) -> None:
     class Broken:
         def load_window(self, endpoint: str, model: str) -> int | None:

@@ -108,6 +108,8 @@ class Windows:
         self._accepted: dict[tuple[str, str], int] = {}
         self._together: dict[tuple[str, str], PromptAndAnswer] = {}
         self._counted: dict[tuple[str, str], Calibration] = {}
+        self._refused: dict[tuple[str, str], bool] = {}
+        """Where a view was refused for its size."""
         self._distrusted: dict[tuple[str, str], bool] = {}
         self._told: set[str] = set()
         """Models of which it was said that their window is not known."""
@@ -251,17 +253,24 @@ class Windows:
     def learn_counted(
         self, endpoint: str, model: str | None, estimated: int, reported: int | None, *, is_refusal: bool = False
     ) -> None:
-        """What a provider counted of a view that was ``estimated``: by a refusal, and by usage once there was one."""
+        """What a provider counted of a view that was ``estimated``, by its usage or in a refusal."""
         key = self._key(endpoint, model)
-        known = self._counted.get(key, Calibration() if is_refusal else None)
-        if known is not None and (learned := known.learn(estimated, reported)) is not known:
+        if is_refusal:
+            _remember(self._refused, key, True)
+        known = self._counted.get(key, Calibration())
+        if (learned := known.learn(estimated, reported)) is not known:
             _remember(self._counted, key, learned)
 
     def counted(self, endpoint: str, model: str | None) -> Calibration | None:
         """How far the provider's count was from the estimate lately, in all conversations; None as long as nothing was
         refused. For those that hand on no calibration, or whose answers tell no usage: each view would grow until it is
         refused, as the first one was."""
-        return self._counted.get(self._key(endpoint, model))
+        key = self._key(endpoint, model)
+        return self._counted.get(key) if key in self._refused else None
+
+    def rate(self, endpoint: str, model: str | None) -> float:
+        """The provider's tokens for one of the estimate lately, whether or not anything was refused."""
+        return self._counted.get(self._key(endpoint, model), Calibration()).ratio
 
     def distrust(self, endpoint: str, model: str | None) -> None:
         """The input tokens that this endpoint reports do not count what is sent to it."""

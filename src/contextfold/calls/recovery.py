@@ -210,7 +210,9 @@ class Exchange:
 
     async def _smaller(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The view compacted for what the refusal taught, if that makes it strictly smaller."""
-        window = next_size(overflow, result.tokens_after, result.window, self._accepted())
+        # What was taken is as the provider counts, and the view as it is counted here.
+        accepted = int(self._accepted() / self._rate(result))
+        window = next_size(overflow, result.tokens_after, result.window, accepted)
         again = self.request.again(result, f"overflow: {overflow.kind}")
         try:
             smaller = await self.compact(again, window=window)
@@ -348,11 +350,19 @@ class Exchange:
     def _accepted(self) -> int:
         return self.windows.accepted(self.request.endpoint, self.request.model)
 
+    def _rate(self, result: CompactionResult) -> float:
+        """The provider's tokens for one as a view is counted here, where it counted nothing of this conversation."""
+        if result.calibration.observations:
+            return 1.0
+        return self.windows.rate(self.request.endpoint, self.request.model) / result.calibration.ratio
+
     async def _learn_window(self, overflow: Overflow, result: CompactionResult) -> None:
         if overflow.of_bytes and overflow.limit is None:
             return
-        refused = None if overflow.limit is not None else result.tokens_after
-        tokens = overflow.limit if overflow.limit is not None else assumed_limit(result.tokens_after, self._accepted())
+        # Compared with what was taken, which is as the provider counts.
+        sent = int(result.tokens_after * self._rate(result))
+        refused = None if overflow.limit is not None else sent
+        tokens = overflow.limit if overflow.limit is not None else assumed_limit(sent, self._accepted())
         model, endpoint = self.request.model, self.request.endpoint
         if not overflow.is_cut_short:
             self.windows.learn_counted(endpoint, model, result.estimated_tokens, overflow.used, is_refusal=True)
