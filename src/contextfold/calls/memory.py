@@ -132,17 +132,21 @@ class KnownConversation:
         self.history.extend(wire)
         clean = is_clean(self.history.messages[start:], self.seen)
         self.has_news = self.has_news or not clean
-        if not clean or self.seen.broken or self._ends_open():
+        if not clean or self.seen.broken or self._ends_open(start):
             self.rebuild(self.record)
             return
         self.view.wire += self.history.wire[start:]
         self.view.tokens += sum(self.history.sizes[start:])
 
-    def _ends_open(self) -> bool:
-        """Whether an instruction at the end of the view may be one that waits there for its place."""
-        last = self.view.wire[-1:]
-        source = self.history.format
-        return any(may_stand_between(source.decode(entry), source) for entry in last)
+    def _ends_open(self, known: int) -> bool:
+        """Whether an instruction at the end of the view may be one that waits there for its place. ``known``: messages
+        of the history that it is a view of.
+        """
+        if not self.view.wire:
+            return False
+        last, source = self.view.wire[-1], self.history.format
+        is_original = known > 0 and last is self.history.wire[known - 1]  # read already, and a picture may be in it
+        return may_stand_between(self.history.messages[known - 1] if is_original else source.decode(last), source)
 
     def begin_again(self, read: KnownConversation) -> None:
         """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""

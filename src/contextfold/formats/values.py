@@ -354,10 +354,11 @@ def split_data_url(url: str) -> tuple[str, str] | None:
     """
     if not url.startswith("data:"):
         return None
-    header, comma, data = url[5:].partition(",")
-    if not comma:
+    comma = url.find(",")
+    if comma < 0:
         return None
-    media_type, *parameters = header.split(";")
+    media_type, *parameters = url[5:comma].split(";")
+    data = url[comma + 1 :]  # once: of megabytes, each copy holds the interpreter
     if "base64" not in (parameter.strip().lower() for parameter in parameters):
         data = base64.b64encode(urllib.parse.unquote_to_bytes(data)).decode("ascii")
     return media_type or "text/plain", data
