@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from emulator import ProviderServer
 
+from integrations import rooms
 from leftovers import collected
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _left_open() -> Iterator[None]:
     with collected():
+        yield
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    """The provider of a talk about rooms. Tests of other conversations have their own."""
+    with rooms.provider() as running:
+        yield running
+
+
+@pytest.fixture
+def own_loop() -> Iterator[None]:
+    with rooms.own_loop():
         yield

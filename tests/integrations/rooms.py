@@ -6,10 +6,11 @@ What belongs here: the script of the provider on loopback, and checks over its r
 from __future__ import annotations
 
 import asyncio
+import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Self
 
 from emulator import Answer, ProviderServer, ToolCall
 from emulator import Request as Asked
@@ -92,6 +93,64 @@ class Writer:
         if len(self.prompts) <= self.fails:
             raise ValueError("no such model")
         return SUMMARY
+
+
+class Talk:
+    """One conversation with an agent of a framework, turn by turn, each in a run of its own."""
+
+    way: str
+    """``sync``, ``async`` or ``stream``."""
+    results: list[Any]
+    """The ``CompactionResult`` of each request, where the face tells it."""
+    history: list[Any]
+    """What the next run is given: all that was said."""
+    forbidden: type[Exception]
+    """What the framework raises where the provider answers with status 403."""
+
+    async def ask(self, prompt: str) -> str:
+        raise NotImplementedError
+
+    def ask_blocking(self, prompt: str) -> None:
+        raise NotImplementedError
+
+    def play(self, turns: int, start: int = 0) -> None:
+        if self.way == "sync":
+            for turn in range(start, start + turns):
+                self.ask_blocking(question(turn))
+            return
+
+        async def played() -> None:
+            for turn in range(start, start + turns):
+                await self.ask(question(turn))
+
+        asyncio.run(played())
+
+    def beside(self) -> Self:
+        """Another conversation with the same agent."""
+        other = copy.copy(self)
+        other.history = []
+        return other
+
+    def questions(self) -> list[Any]:
+        """What the user said, as the framework keeps it."""
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        """The agent calls a tool, and before there is a result the user says something else."""
+        raise NotImplementedError
+
+    @property
+    def passes(self) -> int:
+        return sum(result.changed for result in self.results)
+
+
+def check(talk: Talk, server: ProviderServer, turns: int) -> None:
+    """What holds behind a talk of so many turns in which something was summarized."""
+    assert refused(server) == []
+    assert largest(server) <= WINDOW
+    assert {summaries(request) for request in server.requests} == {0, 1}
+    assert talk.questions() == [question(turn) for turn in range(turns)], "the history keeps everything"
+    assert all("Never touch the cellar." in request.text for request in server.requests)
 
 
 def growing(requests: Sequence[Asked]) -> int:

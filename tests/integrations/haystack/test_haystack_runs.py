@@ -6,7 +6,6 @@ import asyncio
 import copy
 import json
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,12 +37,6 @@ WAYS = ("sync", "async", "stream")
 def look(room: int) -> str:
     """Looks at a room."""
     return rooms.look(room)
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with rooms.provider() as running:
-        yield running
 
 
 class Talk:

@@ -7,7 +7,6 @@ import copy
 import itertools
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,13 @@ from emulator import Fault, ProviderServer
 
 pytest.importorskip("agents")
 
-import httpx
-import openai as openai_sdk
-from agents import (
-    Agent,
-    OpenAIProvider,
-    RunConfig,
-    Runner,
-    RunState,
-    Session,
-    function_tool,
-    handoff,
-    set_tracing_disabled,
-)
+from agents import Agent, Runner, RunState, Session, function_tool, handoff
 from agents import mcp as agents_mcp
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from openai import AsyncOpenAI, BadRequestError
+from openai import BadRequestError
 
-from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
+from contextfold import Compactor, PolicyError, count_tokens
 from contextfold.errors import StoreError
 from contextfold.integrations.openai_agents import CompactionSession, compaction
 from contextfold.store import open_store
@@ -42,124 +29,13 @@ from contextfold.store.sql import SQLStore
 from contextfold.summary.message import OPEN
 from effort import crossed
 from integrations import rooms
-from integrations.rooms import MODEL, TOLD, WINDOW, Writer
+from integrations.openai_agents.agents_talk import FACES, SHAPES, Talk, client
+from integrations.rooms import MODEL, TOLD, WINDOW
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*shutdown_asyncgens:ResourceWarning")  # of their run_sync itself
-
-SHAPES = ("chat", "responses")
-WAYS = ("sync", "async", "stream")
-FACES = ("filter", "provider", "session")
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with rooms.provider() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def loop() -> Iterator[None]:
-    set_tracing_disabled(True)
-    with rooms.own_loop():
-        yield
-
-
-class Talk:
-    """One conversation with an agent, turn by turn, each in a run of its own."""
-
-    def __init__(
-        self,
-        server: ProviderServer,
-        shape: str = "responses",
-        way: str = "async",
-        face: str = "filter",
-        folder: Path | None = None,
-        **settings: Any,
-    ) -> None:
-        web = httpx if issubclass(openai_sdk.DefaultAsyncHttpxClient, httpx.AsyncClient) else __import__("httpx2")
-        client = AsyncOpenAI(base_url=server.openai_url, api_key="any", max_retries=0, http_client=rooms.client(web))
-        provider = OpenAIProvider(openai_client=client, use_responses=shape == "responses")
-        self.results: list[Any] = []
-        self.way, self.face = way, face
-        self.items: list[Any] = []
-        self.session: CompactionSession | None = None
-        settings = {"window": TOLD, **settings}
-
-        async def save(result: Any) -> None:
-            self.results.append(result)
-
-        self.compaction = compaction(on_result=self.results.append if way == "sync" else save, **settings)
-        config: dict[str, Any] = {"model_provider": provider}
-        if face == "filter":
-            config["call_model_input_filter"] = self.compaction
-        elif face == "provider":
-            config["model_provider"] = self.compaction.provider(provider)
-        else:
-            store = f"sqlite:///{folder}/sessions.db"
-            self.session = CompactionSession("talk", Compactor(**settings), store, options={"background": False})
-        self.config = RunConfig(**config, tracing_disabled=True)
-        self.agent = Agent(
-            "Guide", instructions="Never touch the cellar.", model=MODEL, tools=[function_tool(rooms.look)]
-        )
-
-    def _input(self, prompt: str) -> Any:
-        return prompt if self.session is not None else [*self.items, {"role": "user", "content": prompt}]
-
-    async def ask(self, prompt: str) -> str:
-        options: dict[str, Any] = {"run_config": self.config, "session": self.session}
-        if self.way == "stream":
-            ran: Any = Runner.run_streamed(self.agent, self._input(prompt), **options)
-            async for _ in ran.stream_events():
-                pass
-        else:
-            ran = await Runner.run(self.agent, self._input(prompt), **options)
-        self.items = ran.to_input_list()
-        return str(ran.final_output)
-
-    def play(self, turns: int, start: int = 0) -> None:
-        if self.way == "sync":
-            for turn in range(start, start + turns):
-                options: dict[str, Any] = {"run_config": self.config, "session": self.session}
-                ran = Runner.run_sync(self.agent, self._input(rooms.question(turn)), **options)
-                self.items = ran.to_input_list()
-            return
-
-        async def played() -> None:
-            for turn in range(start, start + turns):
-                await self.ask(rooms.question(turn))
-
-        asyncio.run(played())
-
-    def history(self) -> list[Any]:
-        return asyncio.run(self.session.history()) if self.session is not None else self.items
-
-
-def check(talk: Talk, server: ProviderServer, turns: int) -> None:
-    assert rooms.refused(server) == []
-    assert rooms.largest(server) <= WINDOW
-    assert {rooms.summaries(request) for request in server.requests} == {0, 1}
-    questions = [item["content"] for item in talk.history() if item.get("role") == "user"]
-    assert questions == [rooms.question(turn) for turn in range(turns)], "the history keeps every item"
-    assert all("Never touch the cellar." in request.text for request in server.requests)
-
-
-@crossed(shape=SHAPES, way=WAYS, face=FACES, quick=2)
-def test_a_talk_stays_inside_the_window(
-    server: ProviderServer, shape: str, way: str, face: str, tmp_path: Path
-) -> None:
-    talk = Talk(server, shape, way, face, tmp_path, summarizer=Writer())
-    talk.play(22)
-    check(talk, server, 22)
-
-
-@pytest.mark.strict
-@pytest.mark.parametrize(("way", "face"), [("async", "filter"), ("stream", "provider"), ("sync", "session")])
-def test_several_hundred_turns_stay_inside_the_window(
-    server: ProviderServer, way: str, face: str, tmp_path: Path
-) -> None:
-    talk = Talk(server, "responses", way, face, tmp_path, summarizer=Writer())
-    talk.play(300)
-    check(talk, server, 300)
+pytestmark = [
+    pytest.mark.usefixtures("own_loop"),
+    pytest.mark.filterwarnings("ignore:.*shutdown_asyncgens:ResourceWarning"),  # of their run_sync itself
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -167,36 +43,11 @@ def test_a_long_conversation_that_a_new_process_takes_up_is_summarized(server: P
     """Behind Chat Completions all that a model said has one id, which is none."""
     talk = Talk(server, shape)
     talk.play(40)
-    ids = {item["id"] for item in talk.items if "id" in item}
+    ids = {item["id"] for item in talk.history if "id" in item}
     assert (ids == {"__fake_id__"}) == (shape == "chat")
-    out = Compactor(window=TOLD).compact(talk.items, format="openai-responses")
-    assert out.ledger.counts()["summarized"] > len(talk.items) // 2
+    out = Compactor(window=TOLD).compact(talk.history, format="openai-responses")
+    assert out.ledger.counts()["summarized"] > len(talk.history) // 2
     assert out.tokens_after < TOLD * 0.8
-
-
-def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
-    talk = Talk(server)
-    talk.play(22)
-    passes = sum(result.changed for result in talk.results)
-    assert passes >= 1
-    assert rooms.growing(server.requests) >= len(server.requests) - 1 - passes
-
-
-# ---- refusals: the framework lets no filter see them, its models do ----
-
-
-@crossed(shape=SHAPES, way=WAYS, in_stream=(True, False))
-def test_a_refusal_is_followed_by_a_smaller_request(
-    server: ProviderServer, shape: str, way: str, in_stream: bool
-) -> None:
-    talk = Talk(server, shape, way, "provider", window=30_000, summarizer=Writer())
-    server.faults.add(Fault.overflows(in_stream=in_stream), when=rooms.question(6)[:30], times=1)
-    talk.play(8)
-    number = next(n for n, request in enumerate(server.requests) if request.fault is not None)
-    refused, again = server.requests[number : number + 2]
-    assert again.tokens < refused.tokens
-    assert again.status == 200
-    assert rooms.summaries(again) == 1
 
 
 def test_behind_the_filter_alone_a_refusal_is_the_frameworks_own_error(server: ProviderServer) -> None:
@@ -204,58 +55,6 @@ def test_behind_the_filter_alone_a_refusal_is_the_frameworks_own_error(server: P
     server.faults.add(Fault.overflows(), at=1)
     with pytest.raises(BadRequestError):
         asyncio.run(talk.ask("hello"))
-
-
-def test_a_request_that_can_be_made_no_smaller_ends_in_our_error_with_the_figures(server: ProviderServer) -> None:
-    talk = Talk(server, "chat", face="provider", window=30_000)
-    with pytest.raises(StillTooLong) as caught:
-        asyncio.run(talk.ask("word " * 9_000))
-    assert caught.value.limit == WINDOW
-
-
-# ---- summaries ----
-
-
-@crossed(way=WAYS, face=("filter", "provider"), quick=1)
-def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(
-    server: ProviderServer, way: str, face: str
-) -> None:
-    writer = Writer(fails=3)
-    talk = Talk(server, "responses", way, face, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
-    talk.play(22)
-    whole = [request for request in server.requests if not rooms.summaries(request)]
-    assert rooms.question(0) in whole[-1].messages_text
-    assert len(writer.prompts) > 3
-    assert rooms.summaries(server.requests[-1]) == 1
-    assert rooms.refused(server) == []
-
-
-@pytest.mark.parametrize("face", ["filter", "provider"])
-def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(server: ProviderServer, face: str) -> None:
-    writer = Writer()
-    talk = Talk(server, face=face, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
-    server.faults.add(Fault.http_error(403, "down"), when=lambda request: bool(writer.prompts), times=3)
-    turn = 0
-    while True:
-        try:
-            talk.play(1, turn)
-        except openai_sdk.PermissionDeniedError:
-            break
-        turn += 1
-    paid = len(writer.prompts)
-    for _ in range(2):
-        with pytest.raises(openai_sdk.PermissionDeniedError):
-            talk.play(1, turn)
-    talk.play(1, turn)
-    assert len(writer.prompts) == paid
-    assert rooms.summaries(server.requests[-1]) == 1
-
-
-def test_the_model_itself_can_write_the_summary(server: ProviderServer) -> None:
-    talk = Talk(server, face="provider", summarizer="same")
-    talk.play(22)
-    assert rooms.refused(server) == []
-    assert sum(result.changed for result in talk.results) >= 1
 
 
 # ---- conversations ----
@@ -269,35 +68,13 @@ class Caching(OpenAIResponsesModel):
 
 
 def test_a_compacting_model_is_asked_for_what_the_framework_asks_its_own(server: ProviderServer) -> None:
-    web = httpx if issubclass(openai_sdk.DefaultAsyncHttpxClient, httpx.AsyncClient) else __import__("httpx2")
-    client = AsyncOpenAI(base_url=server.openai_url, api_key="any", http_client=rooms.client(web))
-    model: Any = compaction(window=WINDOW).model(Caching(MODEL, client))
+    model: Any = compaction(window=WINDOW).model(Caching(MODEL, client(server)))
     ran = asyncio.run(Runner.run(Agent("Guide", model=model), "Hi."))
     assert ran.final_output
     assert server.requests[-1].body.get("prompt_cache_key")
     assert copy.copy(model).model == MODEL
     with pytest.raises(AttributeError, match="no_such_thing"):
         _ = model.no_such_thing
-
-
-@pytest.mark.strict
-def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> None:
-    talk = Talk(server, summarizer=Writer())
-
-    async def play(name: str) -> None:
-        items: list[Any] = []
-        for turn in range(14):
-            prompt = {"role": "user", "content": f"{name} {rooms.question(turn)}"}
-            ran = await Runner.run(talk.agent, [*items, prompt], run_config=talk.config)
-            items = ran.to_input_list()
-
-    async def both() -> None:
-        await asyncio.gather(play("alpha"), play("omega"))
-
-    asyncio.run(both())
-    assert rooms.refused(server) == []
-    for request in server.requests:
-        assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
 
 
 @crossed(face=FACES, quick=1)
@@ -310,16 +87,15 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face:
     async def check_it(server: ProviderServer) -> None:
         talk = Talk(server, face=face, folder=tmp_path)
         talk.agent.tools = [function_tool(look), function_tool(rooms.remove, needs_approval=True)]
-        options: dict[str, Any] = {"run_config": talk.config, "session": talk.session}
         for turn in range(6):
-            ran = await Runner.run(talk.agent, talk._input(rooms.question(turn)), **options)
+            ran: Any = await Runner.run(talk.agent, talk.given(rooms.question(turn)), **talk.options)
             state = await RunState.from_json(talk.agent, json.loads(json.dumps(ran.to_state().to_json())))
             (asked,) = state.get_interruptions()
             (state.approve if turn % 2 else state.reject)(asked)
-            ran = await Runner.run(talk.agent, state, **options)
+            ran = await Runner.run(talk.agent, state, **talk.options)
             assert ran.final_output == "Done."
-            talk.items = ran.to_input_list()
-        history = await talk.session.history() if talk.session is not None else talk.items
+            talk.history = ran.to_input_list()
+        history = await talk.session.history() if talk.session is not None else talk.history
         results = [item["call_id"] for item in history if item.get("type") == "function_call_output"]
         assert len(results) == len(set(results)) == 3 * 6
         assert rooms.refused(server) == []
@@ -328,30 +104,6 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face:
 
     with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=rooms.looks_and_removes) as server:
         asyncio.run(check_it(server))
-
-
-def test_an_interrupted_call_is_answered_and_the_talk_goes_on(server: ProviderServer) -> None:
-    talk = Talk(server, trigger=("tokens", 3_000))
-    talk.play(10)
-    call = {"type": "function_call", "call_id": "lost", "name": "look", "arguments": "{}"}
-    talk.items += [{"role": "user", "content": "look"}, call, {"role": "user", "content": "no, wait"}]
-    talk.play(12, 10)
-    assert rooms.refused(server) == []
-
-
-def test_a_run_that_is_cancelled_leaves_a_conversation_that_goes_on(server: ProviderServer, tmp_path: Path) -> None:
-    talk = Talk(server, face="session", folder=tmp_path, trigger=("tokens", 3_000))
-    talk.play(10)
-    server.faults.add(Fault.slow(5), at=len(server.requests) + 1)
-
-    async def cut() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(talk.ask(rooms.question(10)), 0.5)
-
-    asyncio.run(cut())
-    server.faults.clear()
-    talk.play(8, 11)
-    assert rooms.refused(server) == []
 
 
 def filtered(items: list[Any], made: Any, instructions: str | None = None) -> list[Any]:
