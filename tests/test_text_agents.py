@@ -147,6 +147,16 @@ def test_what_a_person_said_is_taken_for_no_output(before: str | None, text: str
     assert not is_output(Message("assistant", (Text("Observation:\n" + text),)))
 
 
+def test_behind_a_call_proper_no_words_of_a_person_are_an_output() -> None:
+    """A model with calls of its own may think in such words, too: its results stand in messages of tools."""
+    history = History(formats.get("openai-chat"), TokenCounter())
+    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    thought = {"role": "assistant", "content": "Thought: I look.\nAction: look\nAction Input: 1"}
+    said = {"role": "user", "content": "Observation: that one is not late. Never mend it."}
+    history.extend([thought, said, {**thought, "tool_calls": [call]}, said])
+    assert [is_output(one) for one in history.messages] == [False, True, False, False]
+
+
 @pytest.mark.parametrize("agent", OUTPUTS)
 def test_an_output_is_known_when_it_is_read_again(agent: str) -> None:
     """Callers that change what they gave, and those that give other objects, change nothing about whose it is."""

@@ -19,7 +19,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
-from contextfold import Policy
+from contextfold import Policy, count_tokens
 from contextfold.archive import open_archive
 from contextfold.errors import InputError, PolicyError, StillTooLong
 from contextfold.integrations.langchain import CompactionMade, CompactionMiddleware
@@ -66,8 +66,6 @@ def test_the_thread_keeps_every_message_and_every_view_fits_and_is_valid() -> No
     assert len(summaries.sent) >= 3
     kinds = [message.type for message in thread]
     assert kinds == (["human", *(["ai", "tool"] * 10), "ai"]) * 3
-    from contextfold import count_tokens
-
     for sent in model.sent:
         assert not problems_of(sent)
         assert sent[0].type == "system"
@@ -343,8 +341,9 @@ def test_a_person_can_compact_and_undo() -> None:
     assert middleware.undo(agent, config_of()) is False
     ask(agent, "again?")
     assert [m.id for m in model.sent[2]][: len(model.sent[0])] == [m.id for m in model.sent[0]]
-    seed(agent, talk(7, start=50))
+    seed(agent, talk(10, start=50))
     ask(agent, "above the trigger?")
+    assert 0.8 * WINDOW < count_tokens(model.sent[-1]) < WINDOW
     assert len(summaries.sent) == 1, "held"
     seed(agent, talk(8, start=60))
     ask(agent, "above the window?")
@@ -397,6 +396,26 @@ def test_the_model_may_ask_twice_in_one_step() -> None:
     agent = agent_of(model, CompactionMiddleware(window=WINDOW, summarizer=summaries, tool=True))
     seed(agent, talk(8))
     assert ask(agent, "tidy up, please")[-1].content == "done"
+    assert len(summaries.sent) == 1
+
+
+def test_what_the_model_asked_for_is_not_paid_for_again_where_the_next_call_fails() -> None:
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        if number == 0:
+            call = {"name": "compact_conversation", "args": {}, "id": "c1"}
+            return AIMessage("I tidy up.", tool_calls=[call])
+        return ConnectionError("reset") if number < 3 else AIMessage("done")
+
+    summaries = writer()
+    middleware = CompactionMiddleware(window=WINDOW, summarizer=summaries, tool=True)
+    agent = agent_of(ScriptedModel(script=script), middleware)
+    seed(agent, talk(8))
+    with pytest.raises(ConnectionError):
+        ask(agent, "tidy up, please")
+    seed(agent, talk(5, start=50))  # enough for another pass, which no one has asked for
+    with pytest.raises(ConnectionError):
+        ask(agent, "and?")
+    assert ask(agent, "and now?")[-1].content == "done"
     assert len(summaries.sent) == 1
 
 
