@@ -12,7 +12,6 @@ dictionary. What does not: all else (``wrapping``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,7 +19,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled, reading
 from contextfold.integrations.streams import OpenedStream
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -53,29 +52,13 @@ def with_compaction(
     if not callable(method):
         raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {shown(method)}")
     refuse_other_sdks(method, "botocore")
-    return _Conversation(method, compactor, previous=previous, calibration=calibration)
+    return _Conversation(
+        method, compactor, lambda _: CONVERSE, previous=previous, calibration=calibration, through=_Method
+    )
 
 
 class _Conversation(WithCompaction[Method]):
     """``WithCompaction`` whose streams come inside a dictionary, as boto3's do."""
-
-    def __init__(
-        self,
-        method: Method,
-        compactor: Compactor,
-        *,
-        previous: Compaction | None,
-        calibration: Calibration | None,
-    ) -> None:
-        inner, given = unbound(method)
-        super().__init__(
-            partial(_Method(inner), **given),
-            compactor,
-            lambda arguments: CONVERSE,
-            previous=previous,
-            calibration=calibration,
-        )
-        self.looks_like(method)
 
     def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         if args:

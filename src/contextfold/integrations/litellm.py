@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,7 +20,7 @@ from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, is_async, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, is_async
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -59,31 +58,20 @@ def with_compaction(
         )
     if not callable(method):
         raise InputError(f"with_compaction takes litellm.completion or litellm.acompletion, not {shown(method)}")
-    return _Conversation(method, compactor, previous=previous, calibration=calibration)
+    return _Conversation(
+        method,
+        compactor,
+        lambda _: COMPLETION,
+        previous=previous,
+        calibration=calibration,
+        adjust=_as_written,
+        by_place=BY_PLACE,
+        through=lambda inner: _async_closable(inner) if is_async(inner) else _closable(inner),
+    )
 
 
 class _Conversation(WithCompaction[Method]):
     """``WithCompaction`` that takes the model and the messages by place, too."""
-
-    def __init__(
-        self,
-        method: Method,
-        compactor: Compactor,
-        *,
-        previous: Compaction | None,
-        calibration: Calibration | None,
-    ) -> None:
-        inner, given = unbound(method, BY_PLACE)
-        closable: Callable[..., Any] = _async_closable(inner) if is_async(inner) else _closable(inner)
-        super().__init__(
-            partial(closable, **given),
-            compactor,
-            lambda arguments: COMPLETION,
-            previous=previous,
-            calibration=calibration,
-            adjust=_as_written,
-        )
-        self.looks_like(method)
 
     def called(self, args: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         free = [name for name in BY_PLACE if name not in self._given]

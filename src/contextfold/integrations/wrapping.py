@@ -65,12 +65,18 @@ class WithCompaction(Generic[Method]):
         previous: Compaction | None = None,
         calibration: Calibration | None = None,
         adjust: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        by_place: Sequence[str] = (),
+        through: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
     ) -> None:
+        """``adjust``: the last change to what the method is given. ``by_place``: names of what it takes by place.
+        ``through``: what stands between this and the method, where that is called in another way.
+        """
         self.compaction = previous
         self.adjust = adjust
         wrapped = method
         # What a partial gives is of the request like all else: a summary may leave it out, and a model has its window.
-        method, self._given = unbound(method)
+        method, self._given = unbound(method, by_place)
+        method = method if through is None else through(method)
         self.calibration = calibration
         self.result: CompactionResult | None = None
         self._method: Callable[..., Any] = method
