@@ -350,6 +350,30 @@ def test_a_person_can_compact_and_undo() -> None:
     assert len(summaries.sent) == 2
 
 
+def test_a_thread_in_which_no_node_has_run_can_be_compacted_and_undone() -> None:
+    middleware = CompactionMiddleware(window=WINDOW, summarizer=writer())
+    agent = agent_of(ScriptedModel(), middleware)
+    seed(agent, talk(8))
+    assert middleware.compact(agent, config_of()).changed
+    assert middleware.record(agent.get_state(config_of()).values) is not None
+    assert middleware.undo(agent, config_of())
+    assert middleware.record(agent.get_state(config_of()).values) is None
+
+
+def test_what_a_failed_call_was_made_with_does_not_come_back_behind_an_undo_in_another_process() -> None:
+    models = ScriptedModel(script=lambda messages, number: "fine" if number else ConnectionError()), ScriptedModel()
+    threads = InMemorySaver()
+    one, other = (CompactionMiddleware(window=WINDOW, summarizer=writer()) for _ in models)
+    here, there = (agent_of(m, way, checkpointer=threads) for m, way in zip(models, (one, other), strict=True))
+    seed(here, talk(20))
+    with pytest.raises(ConnectionError):
+        ask(here, "and now?")
+    assert other.compact(there, config_of()).changed
+    assert other.undo(there, config_of())
+    assert ask(here, "and now?")[-1].content == "fine"
+    assert one.record(here.get_state(config_of()).values) is None
+
+
 def test_compact_and_undo_have_async_twins() -> None:
     async def run() -> None:
         middleware = CompactionMiddleware(window=WINDOW, summarizer=writer())

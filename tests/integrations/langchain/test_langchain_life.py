@@ -136,7 +136,7 @@ def test_one_of_two_parallel_calls_waits_for_a_person() -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_person_cannot_compact_in_the_middle_of_a_step(is_async: bool) -> None:
+def test_a_person_cannot_compact_or_undo_in_the_middle_of_a_step(is_async: bool) -> None:
     """A change of the state would drop the question, and the tool beside it would run twice."""
     paid: list[str] = []
 
@@ -166,8 +166,14 @@ def test_a_person_cannot_compact_in_the_middle_of_a_step(is_async: bool) -> None
         way = case.compaction
         return asyncio.run(way.acompact(case.agent, THREAD)) if is_async else way.compact(case.agent, THREAD)
 
-    with pytest.raises(InputError, match="waits in the middle of a step"):
-        compact()
+    def undo() -> Any:
+        way = case.compaction
+        return asyncio.run(way.aundo(case.agent, THREAD)) if is_async else way.undo(case.agent, THREAD)
+
+    assert written, "there is something to undo"
+    for change in (compact, undo):
+        with pytest.raises(InputError, match="waits in the middle of a step"):
+            change()
     assert len(case.writer.sent) == written
     assert [found.value for found in case.agent.get_state(THREAD).interrupts] == ["Send?"]
     assert case.agent.invoke(Command(resume="yes"), THREAD)["messages"][-1].content == "done"
