@@ -260,6 +260,24 @@ class TestDamage:
             thread.append({2: said("second")})
         assert raw(thread) == before
 
+    def test_what_ends_amid_is_found_out_and_cut_off_again(self, archive: Archive, monkeypatch: Any) -> None:
+        thread, write = archive.thread("one"), ThreadArchive._write
+        thread.append({1: said("first")})
+        before = raw(thread)
+        with monkeypatch.context() as patched:
+            patched.setattr(ThreadArchive, "_write", lambda self, end, data: write(self, end, data[:-4]))
+            with pytest.raises(ArchiveError, match="does not hold what was written"):
+                thread.append({2: said("second")})
+        assert raw(thread) == before or not archive.address.startswith("file:"), "elsewhere it is written over"
+        thread.append({2: said("se")})  # as many bytes as are there
+        assert [entry.text for entry in thread.read()] == ["first", "se"]
+
+    def test_a_medium_that_is_not_there_after_all_is_found_out(self, archive: Archive, monkeypatch: Any) -> None:
+        monkeypatch.setattr(ThreadArchive, "_write_medium", lambda self, name, data: None)
+        with pytest.raises(ArchiveError, match=r"\.media/\w+\.png does not hold what was written"):
+            archive.thread("one").append({1: Message("user", (Media("image", "image/png", data=PIXEL),))})
+        assert archive.thread("one").indices() == []
+
     def test_a_folder_that_cannot_be_written_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "store").write_text("a file where a folder should be")
         with pytest.raises(ArchiveError, match=r"store/.* cannot be written"):
@@ -394,7 +412,10 @@ class TestDeleting:
         assert thread.read() == archive.thread("one").read() == []
         assert [entry.text for entry in other.read(0, 1)] == ["hello"]
         thread.append({5: said("again")})
-        assert archive.thread("one").indices() == [5]
+        assert thread.indices() == archive.thread("one").indices() == [5]
+        thread.delete()
+        archive.thread("one").append({7: said("again")})  # as many bytes as were there
+        assert thread.indices() == [7]
 
     def test_what_is_not_there_is_deleted_already(self, archive: Archive) -> None:
         archive.thread("nobody").delete()
