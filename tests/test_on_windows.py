@@ -30,7 +30,9 @@ SAID = {1: Message("user", (Text("one\ntwo\r\n"),)), 2: Message("user", (Media("
 
 
 @pytest.fixture(autouse=True)
-def _windows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if "is_here" in request.fixturenames and request.getfixturevalue("is_here"):
+        return
     locks = ModuleType("msvcrt")
 
     def locking(descriptor: int, mode: int, count: int) -> None:
@@ -97,7 +99,8 @@ def test_a_link_at_a_name_of_ours_is_not_followed(tmp_path: Path, name: str) -> 
     assert list(elsewhere.iterdir()) == []
 
 
-def test_who_writes_a_thread_waits_for_another_process_that_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_here", [True, False], ids=["here", "windows"])
+def test_who_writes_a_thread_waits_for_another_process_that_does(tmp_path: Path, is_here: bool) -> None:
     thread = open_archive(tmp_path / "archive").thread("thread")
     thread.append({0: Message("user", (Text("zero"),))})
     writer = threading.Thread(target=thread.append, args=[SAID])

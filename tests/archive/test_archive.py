@@ -235,17 +235,20 @@ class TestDamage:
         archive.thread("one").append({1: said("first")})
         assert raw(thread) == full
 
+    @pytest.mark.parametrize("is_last", [False, True], ids=["first section", "last section"])
     @pytest.mark.parametrize("place", ["in the text", "in the section's header", "at the end mark"])
-    def test_a_change_of_what_was_written_is_told(self, archive: Archive, place: str) -> None:
+    def test_a_change_of_what_was_written_is_told(self, archive: Archive, place: str, is_last: bool) -> None:
+        """In the last section as well: it is changed, and was not cut off by a crash."""
         thread = archive.thread("one")
-        thread.append({1: said("first")})
-        thread.append({2: said("second")})
+        thread.append({1: said("words")})
+        thread.append({2: said("words")})
         old, new = {
-            "in the text": (b"first", b"fIrst"),
+            "in the text": (b"words", b"wOrds"),
             "in the section's header": (b"<!-- section bytes", b"<!-- Section bytes"),
             "at the end mark": (b"<!-- end of section", b"<!-- END of section"),
         }[place]
-        archive.system.pipe_file(thread.path, raw(thread).replace(old, new, 1))
+        before, _, behind = raw(thread).rpartition(old) if is_last else raw(thread).partition(old)
+        archive.system.pipe_file(thread.path, before + new + behind)
         with pytest.raises(ArchiveError, match=r"is damaged.* byte"):
             archive.thread("one").read()
         with pytest.raises(ArchiveError, match="is damaged"):
