@@ -23,6 +23,7 @@ from contextfold import Policy, count_tokens
 from contextfold.archive import open_archive
 from contextfold.errors import InputError, PolicyError, StillTooLong
 from contextfold.integrations.langchain import CompactionMade, CompactionMiddleware
+from contextfold.integrations.langchain import records as kept_records
 from contextfold.integrations.langchain.state import Remembered, latest
 from contextfold.passes.question import Proposal
 from contextfold.policy import Pins
@@ -643,9 +644,17 @@ def test_branches_that_begin_with_the_same_message_each_go_on_with_their_own_rec
 
 @pytest.mark.parametrize("is_in_store", [False, True])
 def test_a_record_that_an_edited_thread_does_not_fit_is_set_aside_once_and_stays_for_other_branches(
-    is_in_store: bool,
+    is_in_store: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf, summaries, events = Shelf(), writer(), list[str]()
+    """Once for each record a thread is read for it, and not at each call."""
+    shelf, summaries, events, read = Shelf(), writer(), list[str](), list[int]()
+    fits = kept_records.fits
+
+    def counted(record: Any, messages: Sequence[Any]) -> bool:
+        read.append(len(messages))
+        return fits(record, messages)
+
+    monkeypatch.setattr(kept_records, "fits", counted)
     middleware = CompactionMiddleware(
         window=WINDOW,
         summarizer=summaries,
@@ -663,6 +672,7 @@ def test_a_record_that_an_edited_thread_does_not_fit_is_set_aside_once_and_stays
     assert events.count("compaction_set_aside") == 1
     assert len(summaries.sent) == 1
     assert summaries_in(model.sent[-1]) == 0
+    assert len(read) <= 1
     agent.invoke({"messages": [HumanMessage("and on the other branch?")]}, before.config)
     assert summaries_in(model.sent[-1]) == 1
     assert len(summaries.sent) == 1

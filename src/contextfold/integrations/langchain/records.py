@@ -130,7 +130,7 @@ class Records:
         if self.store is not None:
             if is_new:
                 self.store.put(key.address, new.to_text())
-            self._own.put((key, task_id()), _Own.of(new, messages, refused))
+            self._keep_own(key, new, messages, refused)
             return StateUpdate(None) if remembered.requested is not None else None
         return StateUpdate(new.to_text()) if new != remembered else None
 
@@ -142,6 +142,15 @@ class Records:
             return {self.state_key: remembered.to_text()}
         self.store.put(key.address, remembered.to_text())
         return None
+
+    def _keep_own(
+        self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any], refused: Compaction | None
+    ) -> None:
+        run = key, task_id()
+        known = self._own.get(run)
+        # What did not fit these messages fits them no better with more behind them.
+        before = known.refused if known is not None and known.continues(messages) else None
+        self._own.put(run, replace(_Own.of(remembered, messages), refused=refused.id if refused else before))
 
     def _keep_unnamed(self, key: ThreadKey, record: Compaction, messages: Sequence[Any]) -> None:
         if not key.thread_id:
@@ -166,10 +175,10 @@ class _Own:
     refused: str | None = None
 
     @classmethod
-    def of(cls, remembered: Remembered, messages: Sequence[Any], refused: Compaction | None = None) -> _Own:
+    def of(cls, remembered: Remembered, messages: Sequence[Any]) -> _Own:
         """Of a run with these messages."""
         last_id = getattr(messages[-1], "id", None) if messages else None
-        return cls(remembered, len(messages), last_id, refused.id if refused else None)
+        return cls(remembered, len(messages), last_id)
 
     def continues(self, messages: Sequence[Any]) -> bool:
         """Whether the messages are still those, perhaps with more behind them, and not those of another branch."""
