@@ -541,6 +541,38 @@ def test_a_caller_who_gives_all_messages_each_time_pays_no_summary_twice(kind: s
     assert 2 < len(summaries.sent) < 8
 
 
+def folding_what_is_given() -> tuple[Any, ScriptedModel, ScriptedModel]:
+    model = ScriptedModel(script=lambda messages, number: "fine")
+    summaries = ScriptedModel(script=lambda messages, number: SUMMARY)
+    drop_in = SummarizationMiddleware(summaries, trigger=("tokens", 3_000), keep=("messages", 4))
+    return create_agent(model, middleware=[drop_in]), model, summaries
+
+
+@pytest.mark.parametrize("dropped", [0, 6])
+def test_what_one_thread_was_folded_to_is_given_to_no_other(dropped: int) -> None:
+    """Also where both say the same, and where the other one has only the newest of it."""
+    agent, _, summaries = folding_what_is_given()
+    messages, paid, said = list[BaseMessage](), list[int](), talk(60)
+    for number, (question, answer) in enumerate(zip(said[::2], said[1::2], strict=True)):
+        call = {"name": "read_file", "args": {"path": f"{number}.py"}, "id": f"call_{number}tJ7x4Vw9Kq2"}
+        read = ToolMessage(answer.content, tool_call_id=call["id"], id=f"t{number}")
+        messages += [question, AIMessage("", tool_calls=[call], id=f"c{number}"), read]
+    for thread, given in (("one", messages), ("two", messages[dropped:]), ("one", messages)):
+        agent.invoke({"messages": given}, {"configurable": {"thread_id": thread}})
+        paid.append(len(summaries.sent))
+    assert 0 < paid[0] < paid[1] == paid[2]
+
+
+def test_a_caller_who_takes_messages_back_is_shown_none_of_them() -> None:
+    agent, model, _ = folding_what_is_given()
+    messages = talk(60)
+    for given in (messages, messages[:-1]):
+        agent.invoke({"messages": given})
+    assert str(messages[-1].content) in str(model.sent[0][-1].content)
+    assert messages[-1].id not in [message.id for message in model.sent[1]]
+    assert messages[-2].id == model.sent[1][-1].id
+
+
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:
     """What stays is as it was but for thinking; the summarizer gets neither base64 nor thinking."""
     messages: list[BaseMessage] = []
