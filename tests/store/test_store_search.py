@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, text
 from contextfold import Compactor
 from contextfold.errors import InputError
 from contextfold.recall import parse_query, search
-from contextfold.store import open_store
+from contextfold.store import migrations, open_store
 from contextfold.store import search as search_index
 from contextfold.store.database import resolved
 from contextfold.store.migrations import migrate
@@ -169,6 +169,22 @@ def test_only_what_was_appended_in_a_time_is_found(url: str) -> None:
     found = session.search("needle", since=1_100, until=1_200)
     assert [hit.index for hit in found] == [1]
     assert session.search("needle", since=5_000) == []
+    before = Search(parse_query("needle"), 5, since=1_000, before=2)
+    assert sorted(one.index for one in store.search(Thread("", "thread"), before)) == [0, 1]
+    store.close()
+
+
+@pytest.mark.parametrize("damage", [-1.0, 1e300])
+def test_a_message_whose_time_is_damaged_is_said_to_be_so_by_a_search_in_time(url: str, damage: float) -> None:
+    """It may have been appended then: to leave it out would say that nothing was."""
+    store = open_store(url)
+    session = Compactor(window=4_000).session("thread", store)
+    session.append(said("needle"))
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE session_messages SET created_at = :t"), {"t": damage})
+    (hit,) = session.search("needle", since=1_000, until=2_000)
+    assert hit.role == "unreadable"
+    assert "created_at" in hit.snippet
     store.close()
 
 
@@ -361,7 +377,12 @@ def test_a_store_without_an_index_is_searched_by_reading(request: pytest.Fixture
         session.search("needle", since=0)
 
 
-def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(url: str) -> None:
+def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it, a page after the other, but for what is damaged."""
+    monkeypatch.setattr(migrations, "_PAGE", 2)
+    said_then = ["the port is 8443", "the port was 80", None, "no port is open"]
     engine = create_engine(resolved(url))
     with engine.begin() as connection:
         migrate(connection, 1.0, 5)
@@ -369,11 +390,12 @@ def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(url: st
         connection.execute(
             text(
                 "INSERT INTO agent_sessions (namespace, session_id, thread_id, format, message_count, created_at, "
-                "updated_at) VALUES (:n, :s, 'old', 'openai-chat', 2, 1.0, 1.0)"
+                "updated_at) VALUES (:n, :s, 'old', 'openai-chat', 4, 1.0, 1.0)"
             ),
             state,
         )
-        for n, payload in enumerate(('{"role": "user", "content": "the port is 8443"}', "damaged")):
+        for n, line in enumerate(said_then):
+            payload = "damaged" if line is None else json.dumps(said(line)[0])
             connection.execute(
                 text(
                     "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload)"
@@ -385,5 +407,5 @@ def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(url: st
     store = open_store(url)
     with store.database.read() as connection:
         asked = Search(parse_query("Which port?"), 5)
-        assert [one.index for one in search_index.ranked(connection, Thread("", "old"), asked)] == [0]
+        assert sorted(one.index for one in search_index.ranked(connection, Thread("", "old"), asked)) == [0, 1, 3]
     store.close()
