@@ -563,6 +563,22 @@ def test_what_one_thread_was_folded_to_is_given_to_no_other(dropped: int) -> Non
     assert 0 < paid[0] < paid[1] == paid[2]
 
 
+@pytest.mark.parametrize("window", [None, 100_000])
+def test_a_summarizer_that_fails_leaves_a_thread_that_can_be_sent_with_the_summary_that_it_has(
+    window: int | None,
+) -> None:
+    """What replaces messages does so for good: a poor summary is for a thread that could not be sent otherwise."""
+    agent, model, summaries = folding_what_is_given()
+    summaries.profile = model.profile = None if window is None else {"max_input_tokens": window}
+    works = summaries.script
+    for turns, script, is_summarized in ((40, None, False), (40, works, True), (80, None, True)):
+        summaries.script = script or (lambda messages, number: ValueError("no key"))
+        agent.invoke({"messages": talk(turns)})
+        assert is_ours(model.sent[-1][0]) == is_summarized
+        assert str(model.sent[-1]).count("SUMMARYTOKEN") == is_summarized
+    assert [message.id for message in model.sent[-1]][-80:] == [message.id for message in talk(80)[-80:]]
+
+
 def test_a_caller_who_takes_messages_back_is_shown_none_of_them() -> None:
     agent, model, _ = folding_what_is_given()
     messages = talk(60)
