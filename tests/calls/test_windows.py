@@ -337,6 +337,21 @@ def test_the_view_of_a_client_that_drops_messages_is_the_one_of_before_without_t
     assert [one.indices for one in moved.recalled] == [(head + 1,)] * len(quoted)
 
 
+def test_a_record_knows_itself_however_often_its_client_has_dropped_messages() -> None:
+    """And how many it lacks by now, none of which may be told in another conversation."""
+    whole = ided()
+    record = Compactor(window=WINDOW).compact(whole).compaction
+    starts = [n for n in range(10, 60) if whole[n]["role"] == "user"]
+    for start in starts[:3]:
+        assert record is not None
+        moved = record.moved(history([whole[0], *whole[start:]]))
+        assert moved is not None
+        assert moved.lacks == start - 1
+        assert record.is_moved_to(moved)
+        assert not moved.is_moved_to(record)
+        record = moved
+
+
 def history(wire: Wire) -> History:
     made = History(CHAT, TokenCounter())
     made.extend(wire)
