@@ -17,6 +17,7 @@ from langchain_scripted import ScriptedModel, read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from contextfold.observe import Event
 from effort import crossed
 
 openai = pytest.importorskip("langchain_openai")
@@ -64,10 +65,12 @@ async def astreamed(agent: Any, turn: int) -> str:
 def test_a_refusal_is_answered_by_a_smaller_view(
     server: ProviderServer, kind: str, is_async: bool, streams: bool
 ) -> None:
-    """One refusal, also one in the middle of a stream; then the window is known. A consumer sees one answer."""
-    agent = create_agent(
-        client(kind, server), [read_file], middleware=[CompactionMiddleware()], checkpointer=InMemorySaver()
-    )
+    """One refusal, also one in the middle of a stream; then the window is known, and an event says of which endpoint.
+    A consumer sees one answer.
+    """
+    events: list[Event] = []
+    middleware = CompactionMiddleware(on_event=events.append)
+    agent = create_agent(client(kind, server), [read_file], middleware=[middleware], checkpointer=InMemorySaver())
     before = len(server.requests)
 
     async def turns() -> list[str]:
@@ -87,6 +90,11 @@ def test_a_refusal_is_answered_by_a_smaller_view(
     assert all(request.error is None and request.tokens < WINDOW for request in sent[1:])
     assert texts == [request.answer.text for request in sent[1:] if request.answer]
     assert len(agent.get_state(THREAD).values["messages"]) == 80 + 2 + 2 * 4
+    assert [
+        event.data["endpoint"] in (server.openai_url, server.anthropic_url)
+        for event in events
+        if event.name == "window_learned"
+    ] == [True]
 
 
 def reading(calls: int) -> list[Any]:
