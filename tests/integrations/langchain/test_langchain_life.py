@@ -448,6 +448,15 @@ def test_a_summary_beside_a_model_call_lets_middleware_inside_take_out_what_leav
     assert len(summaries.sent) == 1
 
 
+def test_a_summary_beside_a_model_call_shows_in_no_stream() -> None:
+    agent, _, summaries = folding_beside_a_call(None)
+    given: Any = {"messages": [HumanMessage("and now?")]}
+    shown = [message.text for message, _ in agent.stream(given, THREAD, stream_mode="messages")]
+    assert is_ours(agent.get_state(THREAD).values["messages"][0])
+    assert summaries.sent
+    assert "SUMMARYTOKEN" not in str(shown)
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("retries", [2, 0])
 def test_a_summary_beside_a_model_call_is_paid_once_however_often_the_call_fails(retries: int, is_async: bool) -> None:
