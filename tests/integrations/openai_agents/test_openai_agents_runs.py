@@ -15,11 +15,11 @@ from emulator import Fault, ProviderServer
 
 pytest.importorskip("agents")
 
-from agents import Agent, Runner, RunState, Session, function_tool, handoff
+from agents import Agent, OpenAIProvider, RunConfig, Runner, RunState, Session, function_tool, handoff
 from agents import mcp as agents_mcp
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from openai import BadRequestError
+from openai import AsyncOpenAI, BadRequestError
 
 from contextfold import Compactor, PolicyError, count_tokens
 from contextfold.errors import StoreError
