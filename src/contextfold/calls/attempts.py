@@ -63,16 +63,18 @@ class PassAttempts:
             return None
         # Else each call would pay for the same failure; a new message or record is a new state.
         if not question.forced and conversation.attempt == conversation.state and not (waits and self.policy.fallback):
-            return self._skipped("the summary failed for this very history", question)
+            self._skip("the summary failed for this very history", question)
+            return None
         before, means = conversation.attempt, self.means
         if isinstance(before, FailedAt) and self.policy.on_failure == "keep":
             if self._rests(before, question):
-                text = "the summary failed several times: it is tried again when more has been said"
-                return self._skipped(text, question)
+                self._skip("the summary failed several times: it is tried again when more has been said", question)
+                return None
             if self.policy.soft_share is not None and self._can_go_on(question):
                 # What failed is tried again beside the conversation, too: no request waits for it.
                 self.prepare(question)
-                return self._skipped("a summary is prepared once more", question)
+                self._skip("a summary is prepared once more", question)
+                return None
             if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
                 # It had its time. Asked again, a model that is silent would hold this request as long once more.
                 means = self._built_in(before)
@@ -142,7 +144,7 @@ class PassAttempts:
         if self.conversation.background is None or not self._is_preparing():
             return True
         if self._can_go_on(question):
-            self._skipped("a summary is being prepared", question)
+            self._skip("a summary is being prepared", question)
             return False
         await self.conversation.background.finished(self.ports)
         return True
@@ -167,7 +169,7 @@ class PassAttempts:
         fits = self._can_go_on(question) if self.policy.soft_share else question.view_tokens <= question.limits.window
         return is_same and fits and not question.forced and self.conversation.state.length < failed.again
 
-    def _skipped(self, text: str, question: Question) -> None:
+    def _skip(self, text: str, question: Question) -> None:
         self.observer.emit("skipped", text, tokens=question.view_tokens)
 
     def _built_in(self, before: FailedAt) -> Means:

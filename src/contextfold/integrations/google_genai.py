@@ -18,20 +18,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, overload
 
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import checked_compactor, filled, reading
 from contextfold.integrations.streams import Generated
-from contextfold.integrations.wrapping import Dialect, WithCompaction, unbound
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
-__all__ = ["with_compaction"]
+if TYPE_CHECKING:
+    from google.genai import Client
+    from google.genai.chats import AsyncChat, AsyncChats, Chat, Chats
+    from google.genai.client import AsyncClient
 
-T = TypeVar("T")
+__all__ = ["with_compaction"]
 
 CONTENTS = Dialect(
     format="gemini",
@@ -55,13 +58,53 @@ _NOT_FOR_A_SUMMARY = {
 """Settings by the names under which a request for a summary leaves them out, and by those inside ``config``."""
 
 
+@overload
 def with_compaction(
-    target: T,
+    target: Client,
     compactor: Compactor,
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
-) -> T:
+) -> _CompactedClient: ...
+@overload
+def with_compaction(
+    target: AsyncClient,
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> _CompactedAsyncClient: ...
+@overload
+def with_compaction(
+    target: Chat,
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> _CompactedChat: ...
+@overload
+def with_compaction(
+    target: AsyncChat,
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> _CompactedAsyncChat: ...
+@overload
+def with_compaction(
+    target: Method,
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> WithCompaction[Method]: ...
+def with_compaction(
+    target: Any,
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> Any:
     """The same client, chat or method, for one conversation, that never ends in "input token count exceeds".
 
     Args:
@@ -79,7 +122,7 @@ def with_compaction(
     """
     checked_compactor(compactor)
     with reading("what is to be wrapped"):
-        return _wrapped(target, compactor, previous, calibration)  # type: ignore[no-any-return]
+        return _wrapped(target, compactor, previous, calibration)
 
 
 def _wrapped(target: Any, compactor: Compactor, previous: Compaction | None, calibration: Calibration | None) -> Any:
@@ -230,13 +273,10 @@ def _is_content(entry: Any) -> bool:
     return shapes.is_content_object(entry) or (isinstance(entry, dict) and "parts" in entry)
 
 
-class _Stood:
-    """Stands for a method or a chat: everything about it is as it was, and the state of its conversation is here."""
+class _WithState:
+    """What is known of one conversation."""
 
-    def __init__(self, target: Any, state: _Conversation, inner: Any) -> None:
-        self._target = target
-        self._state = state
-        self._inner = inner
+    _state: _Conversation
 
     @property
     def compaction(self) -> Compaction | None:
@@ -252,6 +292,15 @@ class _Stood:
     def result(self) -> CompactionResult | None:
         """That of the last request; None before the first."""
         return self._state.result
+
+
+class _Stood(_WithState):
+    """Stands for a method or a chat: everything about it is as it was, and the state of its conversation is here."""
+
+    def __init__(self, target: Any, state: _Conversation, inner: Any) -> None:
+        self._target = target
+        self._state = state
+        self._inner = inner
 
     @property  # type: ignore[misc]  # what isinstance asks, too
     def __class__(self) -> Any:
@@ -309,3 +358,26 @@ class _Chats:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(filled(self, "_chats", name), name)
+
+
+if TYPE_CHECKING:  # what stands for the SDK's own objects, to a type checker
+
+    class _CompactedChat(Chat, _WithState): ...
+
+    class _CompactedAsyncChat(AsyncChat, _WithState): ...
+
+    class _CompactedChats(Chats):
+        def create(self, *, model: str, config: Any = None, history: Any = None) -> _CompactedChat: ...
+
+    class _CompactedAsyncChats(AsyncChats):
+        def create(self, *, model: str, config: Any = None, history: Any = None) -> _CompactedAsyncChat: ...
+
+    class _CompactedAsyncClient(AsyncClient, _WithState):
+        @property
+        def chats(self) -> _CompactedAsyncChats: ...
+
+    class _CompactedClient(Client, _WithState):
+        @property
+        def chats(self) -> _CompactedChats: ...
+        @property
+        def aio(self) -> _CompactedAsyncClient: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -289,3 +290,32 @@ def test_a_chat_of_several_hundred_turns_stays_within_the_window() -> None:
         assert max(request.tokens for request in server.requests) <= WINDOW
         assert len(server.requests) == 300
     assert sum(chat.result.ledger.counts().values()) == 599
+
+
+TYPED = """
+from google import genai
+from google.genai.types import GenerateContentResponse
+
+from contextfold import Calibration, Compaction, CompactionResult, Compactor
+from contextfold.integrations.google_genai import with_compaction
+
+client = with_compaction(genai.Client(), Compactor())
+chat, other = client.chats.create(model="m"), client.aio.chats.create(model="m")
+ask = with_compaction(genai.Client().models.generate_content, Compactor(), previous=chat.compaction)
+answers: list[GenerateContentResponse] = [chat.send_message("Go on."), ask(model="m", contents="Go on.")]
+records: list[Compaction | None] = [client.compaction, chat.compaction, other.compaction, ask.compaction]
+taught: list[Calibration | None] = [client.calibration, chat.calibration, other.calibration, ask.calibration]
+results: list[CompactionResult | None] = [client.result, chat.result, other.result, ask.result]
+chat.compactoin  # an error
+ask(modle="m")  # another one
+"""
+
+
+@pytest.mark.strict  # the SDK has some 10 seconds of types
+def test_to_a_type_checker_what_is_wrapped_is_what_it_was_and_has_the_state(tmp_path: Path) -> None:
+    checker = pytest.importorskip("mypy.api")
+    (tmp_path / "program.py").write_text(TYPED)
+    options = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path), "--config-file", ""]
+    said, failed, _ = checker.run([*options, str(tmp_path / "program.py")])
+    lines = {line.split(":")[1] for line in said.splitlines() if ": error:" in line}
+    assert (lines, failed) == ({"15", "16"}, ""), said
