@@ -334,6 +334,62 @@ def test_a_client_that_reads_openai_api_base_alone_is_told_too_but_not_beside_az
     assert child.get("OPENAI_API_BASE") == (None if of_azure else "http://127.0.0.1:9/v1")
 
 
+OWN_SERVERS = [
+    ("COPILOT_PROVIDER_BASE_URL", "", "", "/chat/completions"),
+    ("COPILOT_PROVIDER_BASE_URL", "", "/v1", "/responses"),
+    ("COPILOT_PROVIDER_BASE_URL", "openai", "/openai/v1/", "/chat/completions"),
+    ("COPILOT_PROVIDER_BASE_URL", "openai", "/v1/proxy", "/chat/completions"),
+    ("COPILOT_PROVIDER_BASE_URL", "azure", "", "/openai/v1/responses"),
+    ("COPILOT_PROVIDER_BASE_URL", "azure", "/api/projects/p", "/openai/v1/chat/completions"),
+    ("COPILOT_PROVIDER_BASE_URL", "anthropic", "", "/v1/messages"),
+    ("COPILOT_PROVIDER_BASE_URL", "Anthropic", "/api/anthropic", "/v1/messages"),
+    ("GROK_BASE_URL", "", "/v1", "/chat/completions"),
+]
+
+
+@pytest.mark.parametrize(("variable", "kind", "path", "behind"), OWN_SERVERS)
+def test_a_server_that_a_clients_own_variable_names_is_asked_through_the_gateway(
+    variable: str, kind: str, path: str, behind: str
+) -> None:
+    """Copilot's and Grok's command lines read no other one: they asked that server past the gateway."""
+    url, gateway = f"http://own:1{path}", "http://127.0.0.1:9"
+    environ = {variable: url, **({"COPILOT_PROVIDER_TYPE": kind} if kind else {})}
+    found = settings_from(environ, {})
+    told = child_environment(["copilot"], environ, gateway, found)[variable]
+    name, at, asked = told.removeprefix(f"{gateway}/").partition("/")
+    assert Upstream.of(name, found[name]).url(f"{at}{asked}{behind}", "") == url.rstrip("/") + behind
+    given = settings_from(environ, {name: "http://given"})
+    assert given == {name: "http://given"}
+    assert child_environment(["copilot"], environ, gateway, given)[variable].startswith(f"{gateway}/{name}")
+    for nothing in ({}, {variable: "no address"}):
+        assert settings_from(nothing, {}) == {}
+        assert child_environment(["copilot"], nothing, gateway, {}).get(variable) == nothing.get(variable)
+
+
+@pytest.mark.parametrize(
+    ("kind", "base", "behind"), [("", "/v1", "/chat/completions"), ("anthropic", "", "/v1/messages")]
+)
+def test_a_conversation_with_a_server_of_the_clients_own_variable_is_kept_inside_the_window(
+    tmp_path: Path, kind: str, base: str, behind: str
+) -> None:
+    agent = f"""
+import json, os, urllib.request
+messages = []
+for turn in range(12):
+    messages += [{{"role": "user", "content": f"turn {{turn}} " + "some words " * 300}}]
+    body = json.dumps({{"model": "m", "max_tokens": 50, "messages": messages}}).encode()
+    url = os.environ["COPILOT_PROVIDER_BASE_URL"] + {behind!r}
+    urllib.request.urlopen(urllib.request.Request(url, body, {{"content-type": "application/json"}})).read()
+    messages += [{{"role": "assistant", "content": f"answer {{turn}}"}}]
+"""
+    with ProviderServer(default_window=5000) as provider:
+        own = {"COPILOT_PROVIDER_BASE_URL": provider.url + base, "COPILOT_PROVIDER_TYPE": kind or "openai"}
+        done = run(tmp_path, "run", "--window", "5000", *python(agent), **own)
+        assert done.returncode == 0, done.stderr
+        assert "contextfold: 12 requests" in done.stderr
+        assert {request.path for request in provider.requests} == {base + behind}
+
+
 GEMINI_COMMANDS = [
     (["gemini", "-p", "Count."], {}, None, False),
     (["npx", "-y", "@google/gemini-cli@latest"], {}, None, False),

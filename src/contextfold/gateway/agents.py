@@ -66,7 +66,7 @@ def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexPro
         return None  # as above
     if name == "openai":
         url = said.get("openai_base_url")
-        return CodexProvider(None, url, _login(home)) if url is None or _is_address(url) else None
+        return CodexProvider(None, url, _login(home)) if url is None or is_address(url) else None
     tables = said.get("model_providers")
     table = tables.get(name) if isinstance(tables, dict) else None
     # Its own names for local servers have no table, and one with a dot in its name cannot be reached by ``-c``.
@@ -74,7 +74,7 @@ def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexPro
         return None
     url = table.get("base_url")
     login = _login(home) if table.get("requires_openai_auth") is True else None
-    return CodexProvider(name, url, login) if url is None or _is_address(url) else None
+    return CodexProvider(name, url, login) if url is None or is_address(url) else None
 
 
 def opencode_addresses(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str | None]:
@@ -257,7 +257,7 @@ def _addresses(
                 value = value.get(step) if isinstance(value, dict) else None
             if value is not None:
                 url = _ENVIRONMENT.sub(lambda one: environ.get(one[1], ""), str(value))
-                found[name] = url if _is_address(url) else None
+                found[name] = url if is_address(url) else None
     return found
 
 
@@ -272,7 +272,8 @@ def _loose_json(text: str) -> Any:
     return json.loads(bare) if bare.strip() else {}
 
 
-def _is_address(url: object) -> bool:
+def is_address(url: object) -> bool:
+    """Whether it can be an upstream."""
     try:
         Upstream.of("own", str(url))
     except (PolicyError, ValueError):

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from urllib.parse import urlsplit
 
 from contextfold.gateway import agents
 from contextfold.gateway.metrics import Metrics, summary_of
@@ -40,6 +41,9 @@ BASE_URLS = {
 """Where clients look for their provider's address: the SDKs' own variable, then those that others (litellm, LangChain)
 prefer where they are set. What a user has set in any of them is where requests are meant to go.
 """
+COPILOT = "copilot"
+OWN_SERVERS = {COPILOT: "COPILOT_PROVIDER_BASE_URL", "grok": "GROK_BASE_URL"}
+"""Clients with a variable of their own for a server of any provider, which is an upstream of its own, by this name."""
 
 
 class NotExecutable(Exception):
@@ -90,6 +94,8 @@ def child_environment(
     if not any(name.startswith(("AZURE_OPENAI_", "OPENAI_API_TYPE")) for name in child):
         # LlamaIndex reads no other one; LangChain's embeddings of Azure refuse to be made beside it
         child.setdefault("OPENAI_API_BASE", child["OPENAI_BASE_URL"])
+    for name in OWN_SERVERS.keys() & upstreams.keys():
+        child[OWN_SERVERS[name]] = f"{url}/{name}{_behind_own(name, upstreams[name], environ)}"
     told = _told_instead(agents.OPENCODE, agents.opencode_addresses(command, environ), url, upstreams)
     config = {"provider": {name: {"options": {"baseURL": f"{base}/v1"}} for name, base in told.items()}}
     child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
@@ -108,6 +114,14 @@ def child_environment(
             # a star alone excepts all; beside another name most clients read it as a name
             child[name] = own if own.strip() == "*" else ",".join(filter(None, (own, "127.0.0.1")))
     return child
+
+
+def _behind_own(name: str, upstream: str, environ: Mapping[str, str]) -> str:
+    """What stands behind the upstream's name, so that a client which puts its route behind that asks as it would."""
+    path = urlsplit(upstream).path.rstrip("/")
+    kind = environ.get("COPILOT_PROVIDER_TYPE", "").lower() if name == COPILOT else ""
+    # Azure's routes are its host's, Anthropic's begin with /v1 by themselves, and /v1 stands for all other bases
+    return {"azure": path, "anthropic": ""}.get(kind, "/v1" if path else "")
 
 
 def _told_instead(agent: str, said: Mapping[str, str | None], url: str, upstreams: Mapping[str, str]) -> dict[str, str]:
@@ -189,6 +203,9 @@ def settings_from(
         told = next((environ[variable] for variable in variables if environ.get(variable)), None)
         if name not in found and told is not None:
             found[name] = told
+    for name, variable in OWN_SERVERS.items():
+        if name not in found and agents.is_address(environ.get(variable)):
+            found[name] = environ[variable]
     if not {"openai", agents.CODEX} & found.keys() and agents.asks_chatgpt(command, environ):
         found[agents.CODEX] = agents.CHATGPT
     return found
