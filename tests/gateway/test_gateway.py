@@ -1570,6 +1570,46 @@ def test_a_client_that_leaves_ends_the_upstreams_work(tmp_path: Path) -> None:
         assert gateway.metrics.total("disconnects_total") == 1
 
 
+LAST_EVENTS = {
+    "openai-chat": b'data: {"choices":[],"usage":{"prompt_tokens":4500,"completion_tokens":1}}\n\ndata: [DONE]\n\n',
+    "openai-responses": b'event: response.completed\ndata: {"type":"response.completed","response":'
+    b'{"output":[],"usage":{"input_tokens":4500,"output_tokens":1}}}\n\n',
+    "anthropic": b'event: message_delta\ndata: {"type":"message_delta","usage":{"input_tokens":4500,"output_tokens":1}}'
+    b'\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+}
+
+
+@pytest.mark.parametrize("wire", LAST_EVENTS)
+def test_a_client_that_closes_its_connection_at_the_last_event_has_its_whole_answer(tmp_path: Path, wire: str) -> None:
+    """As Copilot and Vibe do. They counted as having left (499), and what the provider had counted was lost."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(LAST_EVENTS[wire])
+        while not seen.closed.is_set():  # the end of the answer comes later than its last event
+            await asyncio.sleep(0.01)
+
+    import http.client
+
+    messages = [{"role": "user", "content": f"{n} " + "some words " * 70} for n in range(14)]
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path, window=5000)) as gateway:
+        actions = []
+        for count in (12, 14):
+            connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
+            body = compact(body_of(wire, messages[:count], stream=True))
+            connection.request("POST", PATHS[wire], body, {"content-type": "application/json"})
+            response = connection.getresponse()
+            said = b""
+            while not said.endswith(LAST_EVENTS[wire][-20:]):
+                said += response.read1()
+            actions.append(response.headers["x-contextfold-action"])
+            connection.close()
+            assert upstream.seen[-1].closed.wait(5)
+            time.sleep(0.1)
+        assert gateway.metrics.total("disconnects_total") == 0
+        assert actions == ["passed", "compacted"]
+
+
 def test_a_stream_that_breaks_off_is_no_whole_answer(tmp_path: Path) -> None:
     async def script(writer: Writer, seen: Seen) -> None:
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")

@@ -162,9 +162,9 @@ class Gateway:
             try:
                 status = await self._answered(call, client)
             except ClientGone:
-                self.metrics.add("disconnects_total")
-                # as proxies log it; no client is left to read it
-                status = 499
+                # 499 as proxies log it; no client is left to read it
+                status = 200 if client.has_last_event else 499
+                self.metrics.add("disconnects_total", status == 499)
             except TooSlow as error:
                 status = 408
                 if client.started:
@@ -284,6 +284,20 @@ class Gateway:
         headers = _headers_of(answer, call)
         if told is not None:
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+        try:
+            await self._read_along(call, answer, client, tap, headers, body)
+        finally:
+            self._learn(call, tap.input_tokens)  # also where the client leaves, as many do at the last event
+
+    async def _read_along(
+        self,
+        call: GatewayCall,
+        answer: UpstreamAnswer,
+        client: Caller,
+        tap: AnswerTap,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes | None,
+    ) -> None:
         if body is not None:
             body = tap.rewritten(body)
             headers.append((b"content-length", str(len(body)).encode()))
@@ -300,7 +314,6 @@ class Gateway:
                 await client.piece(rest)
         await self._keep(call, tap)
         await client.end()
-        self._learn(call, tap.input_tokens)
 
     async def _keep(self, call: GatewayCall, tap: AnswerTap) -> None:
         if tap.items and call.wire is not None and self._exchanges is not None:

@@ -6,6 +6,8 @@ What belongs here: ASGI messages of one client, and its time limits. What does n
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable
 
 from starlette.types import Message, Receive, Send
@@ -21,6 +23,13 @@ class TooSlow(Exception):
     """The client took too long to send its request, or to take its answer."""
 
 
+_LAST_EVENT = re.compile(
+    rb"^(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.(?:completed|incomplete|failed))\b)", re.MULTILINE
+)
+_PIECES = 4
+"""So many of the newest hold a stream's last event, which with OpenAI Responses has the whole answer in it."""
+
+
 class Caller:
     """The client's side of one request."""
 
@@ -34,6 +43,7 @@ class Caller:
         self._is_complete = False
         self._is_sending = False
         self._sent = 0
+        self._newest: deque[bytes] = deque(maxlen=_PIECES)
         self._is_over = False
         """Whether the work was canceled because of this client."""
 
@@ -122,6 +132,13 @@ class Caller:
 
     async def piece(self, data: bytes) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self._newest.append(data)
+
+    @property
+    def has_last_event(self) -> bool:
+        """Whether the last event of a stream was sent: behind it many clients close their connection at once."""
+        said = b"".join(self._newest)
+        return said.endswith((b"\n\n", b"\n\r\n")) and _LAST_EVENT.search(said) is not None
 
     async def end(self) -> None:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
