@@ -1,13 +1,13 @@
 """A small slice against a committed baseline: fails when fidelity falls or cost rises beyond a margin.
 
-Where the conversations of the baseline are at hand they are replayed, the example sessions otherwise. The slice is
-a few conversations, two windows, contextfold and the strategies that cost nothing to run: about a minute of one core.
+The example sessions are replayed, and the conversations of the baseline where these are at hand. A slice is a few
+conversations, two windows, contextfold and the strategies that cost nothing to run: about a minute of one core.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,34 +42,33 @@ def run(plan: jobs.Plan, *, write: bool = False) -> int:
     if write:
         return _write(plan)
     known = json.loads(BASELINE.read_text(encoding="utf-8"))
-    kind, survey, note = _slice(plan, known)
-    if note:
-        print(note)
-    plan = plan if kind == "transcripts" else replace(plan, data=None)
+    failed = [_is_worse(kind, one, survey, known[kind]) for kind, one, survey in _slices(plan, known)]
+    return 1 if any(failed) else 0
+
+
+def _is_worse(kind: str, plan: jobs.Plan, survey: jobs.Survey, known: Mapping[str, Any]) -> bool:
     found = _rows(plan, survey)
     for window in plan.windows:
         print(f"window {window:,}\n\n{tables.figures([row for row in found if row.window == window], _columns())}\n")
-    problems = [*worse(figures(found), known[kind]["figures"]), *forbidden(found)]
+    problems = [*worse(figures(found), known["figures"]), *forbidden(found)]
     for problem in problems:
         print(f"WORSE: {problem}")
-    print(f"{len(survey.conversations)} {kind}, {len(problems)} figures are worse than {BASELINE.name} allows")
-    return 1 if problems else 0
+    print(f"{len(survey.conversations)} {kind}, {len(problems)} figures are worse than {BASELINE.name} allows\n")
+    return bool(problems)
 
 
-def _slice(plan: jobs.Plan, known: Mapping[str, Any]) -> tuple[str, jobs.Survey, str]:
-    """(kind of conversations, the conversations, a note where others had to take their place)."""
+def _slices(plan: jobs.Plan, known: Mapping[str, Any]) -> Iterator[tuple[str, jobs.Plan, jobs.Survey]]:
+    """(kind of conversations, what to replay them by, the conversations)."""
     examples = replace(plan, data=None)
+    yield "examples", examples, jobs.survey(examples, _silent)
     if plan.data is None:
-        return (
-            "examples",
-            jobs.survey(examples, _silent),
-            "No transcripts are at hand: the example sessions are replayed.",
-        )
+        print("No transcripts are at hand: the example sessions alone are replayed.")
+        return
     survey = jobs.survey(plan, _silent)
-    if _digests(survey) == known.get("transcripts", {}).get("conversations"):
-        return "transcripts", survey, ""
-    note = f"{plan.data} does not hold the conversations of the baseline: the example sessions are replayed."
-    return "examples", jobs.survey(examples, _silent), note
+    if _digests(survey) == known["transcripts"]["conversations"]:
+        yield "transcripts", plan, survey
+    else:
+        print(f"{plan.data} does not hold the conversations of the baseline: the example sessions alone are replayed.")
 
 
 def _write(plan: jobs.Plan) -> int:
