@@ -122,6 +122,13 @@ def test_what_a_list_begins_with_and_what_differs_stays() -> None:
     wire = [*head, *conversation(60)[1:]]
     for n, place in enumerate(range(10, 40, 6)):
         wire.insert(place, {"role": "system", "content": f"It is now 10:{n:02}."})
+    # The same words in another role, and beside a picture that the later copy does not show.
+    words = {"type": "text", "text": REMINDER}
+    picture = {"type": "image_url", "image_url": {"url": "https://example.com/plan.png"}}
+    wire.insert(4, {"role": "developer", "content": [words, picture]})
+    wire.insert(6, {"role": "system", "content": REMINDER})
+    wire.insert(-4, {"role": "developer", "content": REMINDER})
     out = Compactor(window=4_000).compact(wire)
-    assert all(message in out.messages for message in wire if message["role"] == "system")
+    assert out.changed
+    assert all(message in out.messages for message in wire if message["role"] in ("system", "developer"))
     assert out.messages[:2] == head

@@ -11,7 +11,7 @@ from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
 from contextfold.harness import is_output, parted, without_notes
-from contextfold.messages import Media, Message, Opaque, Text, is_mark
+from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
 
@@ -128,9 +128,8 @@ def said_again(messages: Sequence[Message]) -> set[int]:
     found = set[int]()
     for n in range(len(messages) - 1, opening(messages) - 1, -1):
         message = messages[n]
-        parts = [part for part in message.parts if not is_mark(part)] if message.is_instruction else []
-        texts = tuple(part.text for part in parts if isinstance(part, Text))
-        if texts and len(texts) == len(parts):
+        texts = tuple(part.text for part in message.parts if isinstance(part, Text)) if message.is_instruction else ()
+        if texts and len(texts) == len(message.parts):
             said = (message.role, *texts)
             found |= {n} if said in newest else set()
             newest.add(said)
