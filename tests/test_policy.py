@@ -238,6 +238,8 @@ def test_limits_of_a_window_that_turned_out_smaller_come_down_with_it() -> None:
     assert limits.carried is not None
     assert smaller.carried == limits.carried // 4
     assert smaller.most < (smaller.trigger or 0) <= 16_000
+    fifth = Limits.of(Policy(), 1_000_000).shrunk(200_000)
+    assert fifth.beside(Policy(), 120_000).trigger == fifth.trigger == 200_000
 
 
 def test_who_sets_the_budget_of_recall_gets_recall_unless_it_is_switched_off() -> None:

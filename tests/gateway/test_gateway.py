@@ -1610,6 +1610,47 @@ def test_a_client_that_closes_its_connection_at_the_last_event_has_its_whole_ans
         assert actions == ["passed", "compacted"]
 
 
+@pytest.mark.parametrize(
+    ("wire", "pieces", "is_whole"),
+    [
+        ("openai-chat", [b"data:[DONE]\n\n"], True),
+        ("openai-chat", [b'data: {"choices":[]}\n\n'], False),
+        ("openai-responses", [b"event: response.incomplete\r\ndata: {}\r\n\r\n"], True),
+        ("openai-responses", [b'event:response.failed\ndata: {"text":"\xc3', b'\xa9"}\n\n'], True),
+        ("openai-responses", [b"event: response.completed\n", b'data: {"response":{}}', b"\n", b"\n"], True),
+        ("openai-responses", [b'event: response.completed\ndata: {"response":{"output":['], False),
+        ("anthropic", [b'event: content_block_delta\ndata: {"delta":{"text":"event: message_stop"}}\n\n'], False),
+    ],
+)
+def test_only_with_the_last_event_has_a_client_that_closes_its_connection_the_whole_answer(
+    tmp_path: Path, wire: str, pieces: list[bytes], is_whole: bool
+) -> None:
+    """It may stand in any piece of what was read, be written in other ways, be cut off, or be what an answer speaks
+    of."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for piece in pieces:
+            await writer.chunk(piece)
+            await asyncio.sleep(0.02)
+        while not seen.closed.is_set():
+            await asyncio.sleep(0.01)
+
+    import http.client
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
+        body = compact(body_of(wire, [], stream=True))
+        connection.request("POST", PATHS[wire], body, {"content-type": "application/json"})
+        response, said = connection.getresponse(), b""
+        while said != b"".join(pieces):
+            said += response.read1()
+        connection.close()
+        assert upstream.seen[0].closed.wait(5)
+        time.sleep(0.1)
+        assert gateway.metrics.total("disconnects_total") == (not is_whole)
+
+
 def test_a_stream_that_breaks_off_is_no_whole_answer(tmp_path: Path) -> None:
     async def script(writer: Writer, seen: Seen) -> None:
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")

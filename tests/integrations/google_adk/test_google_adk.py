@@ -90,13 +90,14 @@ class Talk:
     def __init__(self, runner: Any, session: Any) -> None:
         self.runner = runner
         self.id = session.id
+        self.user = session.user_id
 
     async def say(self, text: str, *, stream: bool = False) -> str:
         """What the agent says in the end."""
         mode = StreamingMode.SSE if stream else StreamingMode.NONE
         said = ""
         async for event in self.runner.run_async(
-            user_id="u",
+            user_id=self.user,
             session_id=self.id,
             new_message=types.UserContent(text),
             run_config=RunConfig(streaming_mode=mode),
@@ -108,7 +109,7 @@ class Talk:
         return said
 
     async def session(self) -> Any:
-        return await self.runner.session_service.get_session(app_name="app", user_id="u", session_id=self.id)
+        return await self.runner.session_service.get_session(app_name="app", user_id=self.user, session_id=self.id)
 
     async def append(self, author: str, content: dict[str, Any]) -> None:
         event = Event(author=author, content=types.Content.model_validate(content), invocation_id=Event.new_id())
@@ -232,6 +233,34 @@ def test_an_overflow_is_answered_by_a_smaller_request_and_no_tool_runs_twice(
     refused = statuses.index(400)
     assert server.requests[refused + 1].tokens < server.requests[refused].tokens
     assert len(RAN) == len(set(RAN)) == 40
+
+
+def test_what_is_sent_behind_a_refusal_is_of_the_session_whose_request_was_refused(server: ProviderServer) -> None:
+    """Sessions of two people may have one id, and one of them speaks while a request of the other is under way."""
+
+    async def play() -> None:
+        server._provider.script = None
+        async with talk(server, CompactionPlugin(window=4 * WINDOW)) as told:
+            service = told.runner.session_service
+            others = Talk(told.runner, await service.create_session(app_name="app", user_id="v", session_id=told.id))
+
+            async def between(callback_context: Any, llm_request: Any) -> None:
+                if callback_context.session.user_id == told.user:
+                    await others.say("ORCHIDS are mine. " + "word " * 20)
+
+            told.runner.agent.before_model_callback = between
+            turn = 0
+            while all(request.status == 200 for request in server.requests):
+                await told.say(f"TULIPS are mine, question {turn}: " + "word " * 600)
+                turn += 1
+            assert STATE + "clerk" in (await told.session()).state, "another process goes on with what was paid for"
+            assert STATE + "clerk" not in (await others.session()).state
+
+    asyncio.run(play())
+    again = server.requests[-1]
+    assert again.status == 200
+    assert "TULIPS" in again.text
+    assert not [request for request in server.requests if "TULIPS" in request.text and "ORCHIDS" in request.text]
 
 
 def test_other_errors_are_the_agents(server: ProviderServer) -> None:
@@ -663,6 +692,9 @@ def test_a_conversation_that_google_keeps_goes_through_as_it_is_and_pays_for_no_
         plugin = CompactionPlugin(window=3_000, summarizer=summarizer)
         runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
         talk = Talk(runner, await runner.session_service.create_session(app_name="app", user_id="u"))
+        for number in range(4):  # from before Google kept it
+            await talk.append("user", {"role": "user", "parts": [{"text": f"task {number} " + "word " * 150}]})
+            await talk.append("clerk", {"role": "model", "parts": [{"text": f"done {number} " + "word " * 150}]})
         for turn in range(3):
             await talk.say(f"question {turn}", stream=stream)
         failing.append(ValueError("The input token count (2000) exceeds the maximum number of tokens allowed (1000)"))
