@@ -16,7 +16,7 @@ from contextfold import Compactor
 from contextfold.errors import ContextOverflow, PolicyError, StillTooLong
 from contextfold.observe import Observer
 from contextfold.ports import AsyncPorts, SyncPorts, run
-from contextfold.window import DEFAULT_WINDOW, Window, Windows, registered, resolve
+from contextfold.window import DEFAULT_WINDOW, PromptAndAnswer, Window, Windows, registered, resolve
 
 MODEL = "openai:gpt-4o"
 
@@ -166,6 +166,15 @@ def test_names_of_models_are_not_remembered_without_end(monkeypatch: pytest.Monk
     held = {name: len(value) for name, value in vars(windows).items() if isinstance(value, dict | set)}
     assert len(held) >= 8
     assert {name for name, size in held.items() if size > 3} == set()
+
+
+def test_of_prompt_and_answer_together_the_newest_limit_counts_beside_the_fewest_tokens_seen() -> None:
+    """Whose prompt needs fewer would have its answer cut short for nothing; whose needs more is refused once."""
+    windows = Windows(None, None)
+    for limit, rate, usual in ((8_000, 1.4, 4_096), (9_000, 1.2, None), (9_000, 1.6, None)):
+        windows.learn_together("endpoint", "model", limit, rate=rate, usual=usual)
+    assert windows.together("endpoint", "model") == PromptAndAnswer(9_000, 1.2, 4_096)
+    assert windows.together("other", "model") is windows.together("endpoint", "other") is None
 
 
 def test_the_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from conversations import SYSTEM, said, turn, turns
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from contextfold import CannotFit, Compactor, InputError, formats
+from contextfold import CannotFit, Compactor, InputError, Policy, formats
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import build
 from contextfold.store import Session, loading, reading
@@ -29,9 +29,9 @@ from effort import examples
 FORMATS = ["openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse"]
 
 
-def compacted(wire: list[Any], format: str, cuts: list[int]) -> Compaction | None:
+def compacted(wire: list[Any], format: str, cuts: list[int], *, first_user: bool = True) -> Compaction | None:
     """The record after compactions at each of these lengths."""
-    compactor = Compactor(window=3_000)
+    compactor = Compactor(window=3_000, policy=Policy(first_user=first_user))
     record = None
     with contextlib.suppress(CannotFit):
         for length in [*cuts, len(wire)]:
@@ -43,12 +43,13 @@ def compacted(wire: list[Any], format: str, cuts: list[int]) -> Compaction | Non
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data(), format=st.sampled_from(FORMATS))
 def test_a_folded_history_gives_the_very_same_view(data: st.DataObject, format: str) -> None:
-    """In every format, for whole and broken conversations, folded once and twice."""
+    """In every format, for whole and broken conversations, folded once and twice, with and without their beginning."""
     wire = data.draw(histories(format, max_turns=10, broken=data.draw(st.booleans())))
     cut = data.draw(st.integers(0, len(wire)))
-    record = compacted(wire, format, [cut])
+    record = compacted(wire, format, [cut], first_user=data.draw(st.booleans()))
     if record is None or not record.gone():
         return
+    record = record.changed(thinking_from=data.draw(st.integers(0, len(wire))))
     source = formats.get(format)
     messages = [StoredMessage(n, entry) for n, entry in enumerate(wire)]
     wanted = build(pass_history(source, WHOLE, None, messages, None), record).wire

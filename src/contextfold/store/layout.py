@@ -127,7 +127,7 @@ def fold(layout: Layout, record: Compaction, summary_id: int, newest: int) -> tu
         if sequence is not None and (place not in gone or sequence == 0):
             kept.append(sequence)
             ends.append(place)
-        elif ends and ends[-1] == place - 1 and _is_gap(layout, gone, place - 1):
+        elif ends and _is_gap(layout, gone, place - 1):
             ends[-1] = place
         else:
             ends.append(place)
