@@ -17,7 +17,7 @@ from langchain_core.messages import messages_from_dict
 
 from contextfold import Compaction, Compactor, Event, Policy, PolicyError
 from contextfold.calls.background import Background
-from contextfold.policy import SOFT
+from contextfold.policy import SOFT, Pins
 from contextfold.ports import Ports, SyncPorts
 from effort import crossed
 
@@ -313,6 +313,41 @@ def test_what_is_prepared_is_set_aside_where_the_messages_were_changed() -> None
 def test_a_share_that_cannot_be_is_refused(value: Any) -> None:
     with pytest.raises(PolicyError, match="background"):
         Policy(background=value)
+
+
+def test_what_a_hook_pins_for_one_call_makes_no_summary_of_another() -> None:
+    """Behind the pass the model failed, so what was paid for would be taken by the next call."""
+    slow, messages = Slow(), [message for number in range(120) for message in turn(number)]
+    subject, kept = Compactor(window=WINDOW, summarizer=slow), turn(3)[1]
+    pins = Pins(predicate=lambda message: message.text == kept["content"])
+    views = list[list[Any]]()
+
+    def away(view: list[Any]) -> None:
+        views.append(view)
+        raise ValueError("the model is away")
+
+    for before, calls in ((lambda proposal: pins, 1), (None, 2), (None, 2), (lambda proposal: pins, 3)):
+        with pytest.raises(ValueError, match="away"):
+            subject.call(away, messages, before=before)
+        assert slow.calls == calls
+        assert (kept in views[-1]) == (before is not None)
+
+
+def test_what_is_prepared_has_nothing_of_the_instructions_of_one_call_nor_stands_in_for_them() -> None:
+    asked: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        return "The user asks for one module after the other; all were looked at."
+
+    subject, messages = compactor(summarizer), list[Message]()
+    out = subject.compact(messages)
+    while not out.changed:
+        messages = [*messages, *turn(len(messages))]
+        out = subject.compact(messages, out.compaction, instructions="Write in rhymes.")
+        while is_preparing():
+            time.sleep(0.005)
+    assert ["rhymes" in prompt for prompt in asked] == [False, True]
 
 
 def test_off_means_off() -> None:

@@ -168,6 +168,35 @@ def test_names_of_models_are_not_remembered_without_end(monkeypatch: pytest.Monk
     assert {name for name, size in held.items() if size > 3} == set()
 
 
+def test_what_a_model_object_says_of_its_window_is_taken_for_no_other_model() -> None:
+    windows = Windows(None, "own-model", 7_000)
+    assert windows.assumed() == windows.assumed("own-model") == Window(7_000, "profile")
+    assert windows.assumed("another") == Window(DEFAULT_WINDOW, "default")
+
+
+def test_a_store_is_asked_for_what_was_not_known_without_it() -> None:
+    """A compactor has answered calls before a session with a store is opened."""
+
+    class Kept:
+        def __init__(self, tokens: int) -> None:
+            self.tokens = tokens
+
+        def load_window(self, endpoint: str, model: str) -> int:
+            return self.tokens
+
+        def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+            self.tokens = tokens
+
+    def found(windows: Windows, endpoint: str = "http://host") -> int:
+        return run(windows.find(endpoint, "model", SyncPorts(), Observer())).tokens
+
+    windows = Windows(explicit=40_000)
+    assert found(windows) == 40_000
+    kept = windows.kept_in(Kept(5_000))
+    assert found(kept) == found(kept.kept_in(Kept(3_000)), "http://other") == 5_000
+    assert found(windows) == 40_000
+
+
 def test_of_prompt_and_answer_together_the_newest_limit_counts_beside_the_fewest_tokens_seen() -> None:
     """Whose prompt needs fewer would have its answer cut short for nothing; whose needs more is refused once."""
     windows = Windows(None, None)

@@ -343,7 +343,9 @@ OWN_SERVERS = [
     ("COPILOT_PROVIDER_BASE_URL", "azure", "/api/projects/p", "/openai/v1/chat/completions"),
     ("COPILOT_PROVIDER_BASE_URL", "anthropic", "", "/v1/messages"),
     ("COPILOT_PROVIDER_BASE_URL", "Anthropic", "/api/anthropic", "/v1/messages"),
+    ("COPILOT_PROVIDER_BASE_URL", "openai", "/", "/chat/completions"),
     ("GROK_BASE_URL", "", "/v1", "/chat/completions"),
+    ("GROK_BASE_URL", "anthropic", "/v1", "/chat/completions"),  # the kind is Copilot's, and says nothing of Grok
 ]
 
 

@@ -30,7 +30,7 @@ class Prepared:
     def answers(self, question: Question) -> Compaction | None:
         """The record, if it does what a pass for this question would: it fits, and leaves no pass due."""
         in_force = question.record.pass_id if question.record else None
-        if in_force != self.base or question.instructions or (made := self.still_fits(question.history)) is None:
+        if in_force != self.base or (made := self.still_fits(question.history)) is None:
             return None
         view = build(question.history, made)
         tokens = view.tokens + sum(question.overhead.values())
