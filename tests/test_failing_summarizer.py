@@ -5,6 +5,7 @@ costs its input, and the turn waits for it. The old view goes out meanwhile, and
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -46,9 +47,9 @@ def longer() -> str:
     return "I go on with the task. " * 20_000
 
 
-def played(model: Model, color: str) -> list[CompactionResult]:
+def played(model: Model, color: str, policy: Policy = ONCE) -> list[CompactionResult]:
     """All turns, up to the first that has a summary."""
-    compactor, previous, found = Compactor(window=WINDOW, summarizer=model, policy=ONCE), None, []
+    compactor, previous, found = Compactor(window=WINDOW, summarizer=model, policy=policy), None, []
     wire: list[dict[str, Any]] = conversation(TURNS, words=60)
     for length in range(2, len(wire) + 1, 2):
         model.turn = length // 2
@@ -56,6 +57,9 @@ def played(model: Model, color: str) -> list[CompactionResult]:
             out = asyncio.run(compactor.acompact(wire[:length], previous))
         else:
             out = compactor.compact(wire[:length], previous)
+        for thread in threading.enumerate():
+            if thread.name == "contextfold-background":
+                thread.join(10)
         previous = out.compaction
         found.append(out)
         if out.changed:
@@ -74,6 +78,14 @@ def test_a_model_that_fails_is_asked_less_and_less_often(color: str, fails: Call
     assert len(model.asked) <= 10
     assert not found[-1].changed
     assert found[-1].messages == conversation(TURNS, words=60)[: len(found[-1].messages)]
+
+
+@pytest.mark.parametrize("fails", [down, blank, longer])
+def test_one_that_fails_beside_the_conversation_is_asked_less_and_less_often(fails: Callable[[], str]) -> None:
+    model = Model(fails)
+    found = played(model, "sync", Policy(background=True, summary={"retries_on_failure": 0}))
+    assert len(found) - model.asked[0] >= 20
+    assert 3 < len(model.asked) <= 12
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

@@ -286,6 +286,22 @@ def test_the_last_resort_also_works_without_a_record_in_force() -> None:
     assert result.tokens_after <= 4_000
 
 
+@COLORS
+def test_a_cap_on_bytes_is_no_window(color: str) -> None:
+    """A picture may weigh a megabyte and few tokens: later requests without it would be made smaller for nothing."""
+    wire, subject, sent = conversation(60), Compactor(window=100_000), list[int]()
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(len(str(view)))
+        if sent[-1] >= sent[0]:
+            raise Refused("request_too_large: Request exceeds the maximum allowed number of bytes")
+        return {"choices": []}
+
+    call(color, subject, send, wire)
+    assert len(sent) == 2
+    assert subject.windows.learned("", None) is None
+
+
 # ---- prompt and answer together ----
 
 
