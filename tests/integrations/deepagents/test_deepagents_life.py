@@ -104,6 +104,9 @@ def test_an_event_knows_both_sides_of_its_cutoff() -> None:
     assert event.aligned(messages[5:]).cutoff == 0, "both sides are gone"
     without_kept = [message for message in messages if message.id != "h2"]
     assert event.aligned(without_kept[1:]).cutoff == 3
+    dropped = event.without(range(1, 3), [messages[0], *messages[3:]])
+    assert dropped == SummarizationEvent(2, event.summary, None, 6, 2, "a1", "h2", False)
+    assert event.without(range(0), messages) == event
     older = SummarizationEvent(4, HumanMessage("S"), None, 8, 4)
     assert older.aligned(messages[1:]) is older
     assert SummarizationEvent.from_state(event.to_state()) == event
