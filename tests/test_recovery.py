@@ -287,6 +287,22 @@ def test_the_last_resort_also_works_without_a_record_in_force() -> None:
 
 
 @COLORS
+def test_where_no_limit_is_named_the_next_view_may_be_as_large_as_what_was_taken_before(color: str) -> None:
+    """What was taken is known as the provider counts, and a view as it is counted here. Compared as they are, more
+    seemed to have been taken than was refused, and half of that was aimed at.
+    """
+    provider, subject = Provider(10_000, names_limit=False, ratio=1.5), Compactor(window=100_000)
+    wire = conversation(90)
+    length = next(n for n in range(len(wire)) if count_tokens(wire[:n]) * 1.5 > 9_500)
+    call(color, subject, provider, wire[: length - 1])
+    _, result = call(color, subject, provider, wire[: 2 * length // 3 * 2])
+    taken, refused, again = provider.sent
+    assert refused > 10_000 >= again
+    assert count_tokens(provider.views[1]) < taken
+    assert 0.95 * taken <= 1.5 * result.window <= taken
+
+
+@COLORS
 def test_a_cap_on_bytes_is_no_window(color: str) -> None:
     """A picture may weigh a megabyte and few tokens: later requests without it would be made smaller for nothing."""
     wire, subject, sent = conversation(60), Compactor(window=100_000), list[int]()
