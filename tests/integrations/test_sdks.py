@@ -686,6 +686,50 @@ def test_the_wrapper_of_another_sdk_is_refused_with_the_one_to_take(face: str, o
             wrap(client, Compactor())
 
 
+@pytest.mark.parametrize(
+    ("face", "path"),
+    [
+        *(("openai", path) for path in ("embeddings.create", "completions.create", "responses.input_tokens.count")),
+        *(("openai", path) for path in ("responses.retrieve", "models.list", "moderations.create")),
+        *(("anthropic", path) for path in ("messages.count_tokens", "messages.batches.create", "models.list")),
+        *(("litellm", path) for path in ("responses", "aresponses", "embedding", "text_completion")),
+    ],
+)
+def test_a_method_that_sends_no_messages_is_refused_before_its_first_call(face: str, path: str) -> None:
+    module = {"openai": over_openai, "anthropic": over_anthropic, "litellm": over_litellm}[face]
+    client: Any = pytest.importorskip("litellm") if face == "litellm" else None
+    client = client or (openai.OpenAI if face == "openai" else anthropic.Anthropic)(api_key="any")
+    method = functools.reduce(getattr, path.split("."), client)
+    for given in (method, functools.partial(method, model=MODEL)):
+        with pytest.raises(InputError, match=f"{path.rpartition('.')[2]} of {face} sends no list of messages; give"):
+            module.with_compaction(given, Compactor())
+    if face != "litellm":
+        client.close()
+
+
+@pytest.mark.parametrize("path", ["chat.completions", "responses", "beta.chat.completions"])
+@pytest.mark.parametrize("name", ["create", "stream", "parse"])
+def test_all_of_openais_methods_that_send_messages_are_taken(path: str, name: str) -> None:
+    for client in (openai.OpenAI(api_key="any"), openai.AsyncOpenAI(api_key="any")):
+        method = functools.reduce(getattr, path.split("."), client)
+        raw = functools.reduce(getattr, (*path.split("."), "with_raw_response"), client)
+        for given in (getattr(method, name, None), getattr(raw, name, None)):
+            assert given is None or over_openai.with_compaction(given, Compactor()).compaction is None
+        closed = client.close()
+        if inspect.iscoroutine(closed):
+            asyncio.run(closed)
+
+
+@pytest.mark.parametrize("state", [{"previous": "{}"}, {"previous": {}}, {"calibration": "{}"}], ids=str)
+def test_a_state_that_is_none_is_refused_where_it_is_given(state: dict[str, Any]) -> None:
+    """A record as the text that was stored was taken, and failed at the first call."""
+    for module in (over_openai, over_anthropic, over_litellm):
+        if module is over_litellm:
+            pytest.importorskip("litellm")
+        with pytest.raises(InputError, match=f"{next(iter(state))} must be .* pass out"):
+            module.with_compaction(lambda **arguments: arguments, Compactor(), **state)
+
+
 def test_an_argument_without_its_name_is_refused_not_lost() -> None:
     create = over_openai.with_compaction(lambda **arguments: arguments, Compactor())
     with pytest.raises(InputError, match="by name"):

@@ -218,14 +218,22 @@ def _check_simple(request: Request) -> None:
     check_cancel(request.cancel)
 
 
-def _check(request: Request) -> None:
-    """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
-    previous = request.previous
+def check_state(previous: object, calibration: object) -> None:
+    """Raises ``InputError`` for what is no state of a conversation; None is one without any."""
     if previous is not None and not isinstance(previous, Compaction):
         raise InputError(
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise InputError(
+            f"calibration must be the one of an earlier result, not {type(calibration).__name__}: pass out.calibration"
+        )
+
+
+def _check(request: Request) -> None:
+    """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
+    check_state(request.previous, request.calibration)
     system_text(request.system)
     check_tools(request.tools)
     if request.to is not None:
@@ -235,9 +243,4 @@ def _check(request: Request) -> None:
         raise InputError(
             f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "
             "open_archive(ADDRESS).thread(ID) of contextfold.archive makes one"
-        )
-    if not isinstance(request.calibration, Calibration):
-        raise InputError(
-            f"calibration must be the one of an earlier result, not {type(request.calibration).__name__}: "
-            "pass out.calibration"
         )

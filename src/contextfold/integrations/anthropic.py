@@ -16,7 +16,14 @@ from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks, stands_for
+from contextfold.integrations.wrapping import (
+    Dialect,
+    Method,
+    WithCompaction,
+    refuse_other_sdks,
+    refuse_what_sends_nothing,
+    stands_for,
+)
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -54,6 +61,12 @@ def with_compaction(
             "with_compaction(client.beta.messages.create, compactor), or parse in older releases of the SDK, and give "
             "tool_runner thread=False, where it has that argument"
         )
+    refuse_what_sends_nothing(
+        method,
+        "anthropic",
+        r"[._]messages\.(create|stream|parse)$",
+        "give client.messages.create or client.messages.stream, or those of client.beta.messages",
+    )
     adjust = _dropping if drop_block else dict
     return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration, adjust=adjust)
 

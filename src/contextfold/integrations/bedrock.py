@@ -19,7 +19,13 @@ from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled, reading
 from contextfold.integrations.streams import OpenedStream
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks
+from contextfold.integrations.wrapping import (
+    Dialect,
+    Method,
+    WithCompaction,
+    refuse_other_sdks,
+    refuse_what_sends_nothing,
+)
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -52,6 +58,12 @@ def with_compaction(
     if not callable(method):
         raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {shown(method)}")
     refuse_other_sdks(method, "botocore")
+    refuse_what_sends_nothing(
+        method,
+        "botocore",
+        r"\.converse(_stream)?$",
+        "give client.converse or client.converse_stream, which take the messages of any model",
+    )
     return _Conversation(
         method, compactor, lambda _: CONVERSE, previous=previous, calibration=calibration, through=_Method
     )

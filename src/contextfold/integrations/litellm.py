@@ -20,7 +20,7 @@ from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, is_async
+from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, is_async, refuse_what_sends_nothing
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -58,6 +58,12 @@ def with_compaction(
         )
     if not callable(method):
         raise InputError(f"with_compaction takes litellm.completion or litellm.acompletion, not {shown(method)}")
+    refuse_what_sends_nothing(
+        method,
+        "litellm",
+        r"\.a?completion$",
+        "give litellm.completion or litellm.acompletion, or that of a Router: they ask any model",
+    )
     return _Conversation(
         method,
         compactor,

@@ -16,7 +16,13 @@ from typing import Any
 
 from contextfold.compactor import Compactor
 from contextfold.formats.openai_responses import is_reference
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, refuse_other_sdks
+from contextfold.integrations.wrapping import (
+    Dialect,
+    Method,
+    WithCompaction,
+    refuse_other_sdks,
+    refuse_what_sends_nothing,
+)
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -58,6 +64,12 @@ def with_compaction(
     of the type ``item_reference``) goes through as it is: there is nothing here to compact.
     """
     refuse_other_sdks(method, "openai")
+    refuse_what_sends_nothing(
+        method,
+        "openai",
+        r"\.(chat\.completions(\.completions)?|responses(\.responses)?)\.(create|stream|parse)$",
+        "give client.chat.completions.create or client.responses.create, or their stream and parse",
+    )
     return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration)
 
 

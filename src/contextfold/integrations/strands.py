@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
+from contextfold.calls.request import check_state
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
@@ -92,6 +93,7 @@ class CompactionManager(ConversationManager):
         self._settings = None if is_given else settings
         """Of a compactor for what the model says that it takes; None where the caller said it."""
         self._by_window: Bounded[Compactor] = Bounded(16)
+        check_state(previous, None)
         self.compaction = previous
         """The record in force."""
         self.calibration: Calibration | None = None

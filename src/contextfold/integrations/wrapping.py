@@ -8,6 +8,7 @@ are never imported.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from functools import partial, update_wrapper
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from contextfold.calls.request import check_state
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
 from contextfold.calls.thinking import shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
@@ -71,6 +73,7 @@ class WithCompaction(Generic[Method]):
         """``adjust``: the last change to what the method is given. ``by_place``: names of what it takes by place.
         ``through``: what stands between this and the method, where that is called in another way.
         """
+        check_state(previous, calibration)
         self.compaction = previous
         self.adjust = adjust
         wrapped = method
@@ -457,6 +460,19 @@ def refuse_other_sdks(method: Callable[..., Any], own: str) -> None:
             f"with_compaction of contextfold.integrations.{_FACES[own]} is for the SDK {own}, and this is a method of "
             f"{package}: import with_compaction from contextfold.integrations.{_FACES[package]}"
         )
+
+
+def refuse_what_sends_nothing(method: Callable[..., Any], own: str, sends: str, remedy: str) -> None:
+    """Raises ``InputError`` for a method of the SDK ``own`` that sends no conversation, or in another shape: it would
+    be called as it is, and one day refused for its size, or fail where it is called. ``sends``: a pattern of the
+    methods that do, each by its module and its name.
+    """
+    owner = _owner_of(method)
+    behind = _behind(method)
+    home = str(held(behind[-1], "__module__") if owner is None else type(owner).__module__)
+    names = [str(name) for one in behind if (name := held(one, "__name__")) is not None]
+    if home.partition(".")[0] == own and not any(re.search(sends, f"{home}.{name}") for name in names):
+        raise InputError(f"{names[0] if names else shown(method)} of {own} sends no list of messages; {remedy}")
 
 
 def _owner_of(method: Callable[..., Any]) -> Any:

@@ -337,6 +337,14 @@ def test_what_is_no_method_is_refused() -> None:
         with_compaction("converse", Compactor(window=WINDOW))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("method", ["invoke_model", "invoke_model_with_response_stream", "apply_guardrail"])
+def test_a_method_that_takes_no_messages_is_refused_before_its_first_call(method: str) -> None:
+    with ProviderServer() as server:
+        given = getattr(client_of(server), method)
+    with pytest.raises(InputError, match=rf"{method} of botocore sends no list of messages; give client\.converse"):
+        with_compaction(given, Compactor(window=WINDOW))
+
+
 @pytest.mark.strict
 def test_without_boto3_the_error_names_the_extra() -> None:
     code = (

@@ -50,6 +50,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from contextfold import Compactor, PolicyError, count_tokens
+from contextfold.errors import InputError
 from contextfold.integrations.pydantic_ai import Compaction, history_processor
 from contextfold.integrations.pydantic_ai.models import usage_of
 from integrations import rooms
@@ -625,3 +626,9 @@ def test_requests_that_go_out_in_batches_are_of_the_view_too(is_first: bool) -> 
     assert Compaction.record(history) is not None
     assert max(sizes) < 70
     assert 0 < len(writer.prompts) < 10
+
+
+@pytest.mark.parametrize("given", [None, "history", [{"kind": "request"}], 7], ids=str)
+def test_what_is_no_history_has_no_record_and_the_error_says_so(given: Any) -> None:
+    with pytest.raises(InputError, match="messages"):
+        Compaction.record(given)

@@ -18,7 +18,7 @@ import pytest
 from emulator import Answer, Fault, ProviderServer, ToolCall
 
 from contextfold import Compactor, Policy
-from contextfold.errors import PolicyError
+from contextfold.errors import InputError, PolicyError
 from effort import crossed
 
 strands = pytest.importorskip("strands")
@@ -547,6 +547,8 @@ def test_an_agent_that_asks_for_claudes_larger_window_has_it() -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(PolicyError, match="either a compactor or window"):
         CompactionManager(Compactor(window=WINDOW), window=WINDOW)
+    with pytest.raises(InputError, match=r"previous must be .* pass out\.compaction"):
+        CompactionManager(window=WINDOW, previous="{}")  # type: ignore[arg-type]
     with pytest.raises(PolicyError, match="same"):
         CompactionManager(window=WINDOW, summarizer="same")
     with pytest.raises(ValueError, match="Invalid conversation manager state"):

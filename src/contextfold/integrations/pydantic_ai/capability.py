@@ -159,7 +159,8 @@ class Compaction(AbstractCapability[Any]):
     @staticmethod
     def record(messages: Sequence[ModelMessage]) -> Record | None:
         """The record in force in a history, as ``result.all_messages()`` gives it; None if it was never compacted."""
-        return _saved(messages)
+        with reading("the messages"):
+            return _saved(listed("messages", messages))
 
     # ---- between both ----
 
