@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
 
 from contextfold import Compactor
+from contextfold.errors import InputError
 
 # A module inside of each package: a folder of tests has the name of some packages.
 FACES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -81,3 +85,103 @@ def test_a_middleware_from_another_process_declares_the_same() -> None:
     copied = pickle.loads(pickle.dumps(made))
     assert copied.state_schema.__annotations__.keys() == made.state_schema.__annotations__.keys()
     assert [tool.name for tool in copied.tools] == [tool.name for tool in made.tools]
+
+
+# ---- sessions, and what stands for an SDK's method ----
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda made: pickle.loads(pickle.dumps(made)),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_of_a_session_in_use_is_the_same_session(how: str, tmp_path: Path) -> None:
+    """It ended in Python's own words about modules and local objects, once a connection was open."""
+    compactor = Compactor(window=4_000, keep="messages:6")
+    session = compactor.session("ada", f"sqlite:///{tmp_path}/a.db", namespace="office", format="openai-chat")
+    session.append(talk())
+    session.view()
+    other = COPIES[how](session)
+    assert other.view() == session.view()
+    other.append([{"role": "user", "content": "One more."}])
+    assert session.view()[-1]["content"] == "One more."
+    tools = COPIES[how](session.tools())
+    assert "Question 3" in tools.dispatch(tools.schemas()[0]["function"]["name"], {"query": "Question 3"})
+    assert COPIES[how](session.store).load(session.thread) == session.store.load(session.thread)
+    session.store.close()
+
+
+def test_a_session_in_memory_is_copied_in_its_process_and_refused_by_name_for_another() -> None:
+    session = Compactor(window=4_000).session("ada", "sqlite:///:memory:")
+    session.append(talk())
+    assert copy.deepcopy({"agent": [session]})["agent"][0].view() == session.view()
+    with pytest.raises(InputError, match=r"in memory .* sqlite:///FILE"):
+        pickle.dumps(session)
+    session.store.close()
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_of_a_session_for_the_agents_sdk_has_its_items(how: str, tmp_path: Path) -> None:
+    pytest.importorskip("agents")
+    from contextfold.integrations.openai_agents import CompactionSession
+
+    session = CompactionSession("ada", Compactor(window=4_000), f"sqlite:///{tmp_path}/a.db")
+    asyncio.run(session.add_items([{"role": "user", "content": "Hello."}]))
+    other = COPIES[how](session)
+    assert asyncio.run(other.get_items()) == asyncio.run(session.get_items()) != []
+    session.close()
+
+
+def method_of(kind: str, server: ProviderServer) -> tuple[Any, Callable[[], Any]]:
+    """What is wrapped, and what closes its client."""
+    if kind == "openai":
+        sdk = pytest.importorskip("openai").OpenAI(base_url=server.openai_url, api_key="any")
+        made = import_module("contextfold.integrations.openai").with_compaction
+        return made(sdk.chat.completions.create, Compactor(window=4_000)), sdk.close
+    sdk = pytest.importorskip("google.genai").Client(api_key="any", http_options={"base_url": server.url})
+    made = import_module("contextfold.integrations.google_genai").with_compaction
+    whole = made(sdk, Compactor(window=4_000))
+    wraps = {
+        "client": lambda: whole,
+        "aio": lambda: whole.aio,
+        "chat": lambda: whole.chats.create(model="gemini-2.5-flash"),
+        "method": lambda: made(sdk.models.generate_content, Compactor(window=4_000)),
+    }
+    return wraps[kind](), sdk.close
+
+
+@pytest.mark.parametrize("how", ["copy", "deepcopy"])
+@pytest.mark.parametrize("kind", ["openai", "client", "aio", "chat", "method"])
+def test_a_copy_of_what_is_wrapped_has_its_client_and_goes_its_own_way(kind: str, how: str) -> None:
+    """Agents are copied with all that is in them, and no client of an SDK can be."""
+    with ProviderServer() as server:
+        made, close = method_of(kind, server)
+        if kind == "openai":
+            made(model="small", messages=talk())
+        elif kind == "chat":
+            for n in range(20):
+                made.send_message(f"Question {n}: " + "word " * 250)
+        before = made.compaction
+        other = COPIES[how](made)
+        assert type(other) is type(made)
+        assert other.compaction is before
+        if kind == "openai":
+            other(model="small", messages=talk()[:2])
+        elif kind == "chat":
+            told = len(made.get_history())
+            other.send_message("One more: " + "word " * 3_000)
+            assert len(other.get_history()) == told + 2 == len(made.get_history()) + 2
+        assert (other.compaction is before) is (kind not in ("openai", "chat"))
+        assert made.compaction is before
+        close()
+
+
+@pytest.mark.parametrize("kind", ["openai", "client", "aio", "chat", "method"])
+def test_what_is_wrapped_is_refused_by_name_for_another_process(kind: str) -> None:
+    with ProviderServer() as server:
+        made, close = method_of(kind, server)
+        with pytest.raises(InputError, match=r"another process.* with_compaction\(.*previous"):
+            pickle.dumps(made)
+        close()

@@ -25,7 +25,7 @@ from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import checked_compactor, filled, reading
 from contextfold.integrations.streams import Generated
-from contextfold.integrations.wrapping import Dialect, Method, WithCompaction, unbound
+from contextfold.integrations.wrapping import NOT_SENT, Dialect, Method, WithCompaction, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -311,6 +311,21 @@ class _Stood(_WithState):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self._inner(*arguments, **named)
+
+    def __copy__(self) -> Any:
+        """Another conversation from here on, with the same client, which the SDK does not let be copied."""
+        target = self._target
+        if self._inner is not target and hasattr(target, "send_message"):  # a chat: its turns are in lists of its own
+            target = copy.copy(target)
+            said = {name: list(value) for name, value in vars(self._inner).items() if isinstance(value, list)}
+            vars(target).update(said)
+        return _wrapped(target, self._state._compactor, self._state.compaction, self._state.calibration)
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return copy.copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(NOT_SENT)
 
 
 class _Client(_Stood):

@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from types import TracebackType
@@ -93,6 +94,18 @@ class WithCompaction(Generic[Method]):
         self._makes_managers = makes_managers(method)
         self._is_raw = is_raw(method)
         self.looks_like(wrapped)
+
+    def __copy__(self) -> WithCompaction[Method]:
+        """Another conversation from here on, with the same client, which no SDK lets be copied."""
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __deepcopy__(self, memo: object) -> WithCompaction[Method]:
+        return copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(NOT_SENT)
 
     def looks_like(self, method: Callable[..., Any]) -> None:
         """Take a method's name, signature and color for those who ask: what retries or traces a call asks first
@@ -445,6 +458,11 @@ def endpoint_of(method: Callable[..., Any]) -> str:
     url = getattr(client, "base_url", None) or getattr(getattr(owner, "meta", None), "endpoint_url", None)  # boto3's
     return str(url or "")
 
+
+NOT_SENT = (
+    "what with_compaction made has a client of its SDK inside, which another process cannot use: send its compaction "
+    "and its calibration there, and make it anew: with_compaction(..., previous=compaction, calibration=calibration)"
+)
 
 _FACES = {"openai": "openai", "anthropic": "anthropic", "google": "google_genai", "botocore": "bedrock"}
 """By the package of an SDK, the module that wraps it."""

@@ -112,6 +112,10 @@ _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
 }
 
 
+def _tokens_of(text: str) -> int:
+    return count_tokens([{"role": "user", "content": text}])
+
+
 @dataclass(frozen=True)
 class HistoryTools:
     """The two tools over one history. ``max_tokens`` limits every answer, whatever is asked for.
@@ -121,7 +125,7 @@ class HistoryTools:
 
     history: SearchableHistory
     max_tokens: int = DEFAULT_TOKENS
-    count: Callable[[str], int] = lambda text: count_tokens([{"role": "user", "content": text}])
+    count: Callable[[str], int] = _tokens_of
 
     def schemas(self, format: str = "openai-chat") -> list[dict[str, Any]]:
         """The tools as a provider wants them: ``openai-chat``, ``openai-responses``, ``anthropic``, ``gemini``

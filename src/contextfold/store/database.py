@@ -85,7 +85,7 @@ class Database:
         self.name = name_of(url)
         """Where it is, for people: as ``name_of`` says it."""
         self.is_in_memory = _is_in_memory(self.url)
-        self._clock = clock
+        self.clock = clock
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
         # Who never closes a store, as most do not, leaves no connection behind: newer Pythons warn of each.
         weakref.finalize(self, _close, self._open)
@@ -120,8 +120,8 @@ class Database:
 
     def now(self, connection: Connection) -> float:
         """Seconds since 1970."""
-        if self._clock is not None:
-            return self._clock()
+        if self.clock is not None:
+            return self.clock()
         if self.dialect == "sqlite":  # one machine
             return time.time()
         return float(connection.scalar(text("SELECT extract(epoch from clock_timestamp())")) or 0.0)
@@ -171,7 +171,7 @@ class Database:
             behind = migrations.version_of(connection, self.name) < migrations.NEWEST
         if behind:
             with engines.writer.begin() as connection:
-                migrations.migrate(connection, self._clock() if self._clock else time.time(), name=self.name)
+                migrations.migrate(connection, self.clock() if self.clock else time.time(), name=self.name)
 
     def _new_engines(self) -> _Engines:
         if self.dialect == "postgresql":

@@ -170,18 +170,18 @@ class UserOptions:
         if configured is not None and not callable(configured) and not isinstance(configured, Mapping):
             kind = type(configured).__name__
             raise PolicyError(f"get_optimization_config must be a function or a mapping, not {kind}")
-        self._user = user
-        self._configured = configured
+        self.user = user
+        self.configured = configured
 
     def known(self, given: SessionOptions) -> SessionOptions:
         """The options as far as they can be known without asking anything."""
-        return _overridden(given, self._configured.get(self._user)) if isinstance(self._configured, Mapping) else given
+        return _overridden(given, self.configured.get(self.user)) if isinstance(self.configured, Mapping) else given
 
     async def now(self, given: SessionOptions, ports: Ports) -> SessionOptions:
         """The options as they are now. Raises ``PolicyError``, and whatever the application's function raises."""
-        if self._configured is None or isinstance(self._configured, Mapping):
+        if self.configured is None or isinstance(self.configured, Mapping):
             return self.known(given)
-        return _overridden(given, await ports.call(self._configured, self._user))
+        return _overridden(given, await ports.call(self.configured, self.user))
 
 
 def _overridden(given: SessionOptions, own: Mapping[str, Any] | None) -> SessionOptions:

@@ -7,6 +7,7 @@ What belongs here: arguments in, result out, the sync and async doors. What does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -113,6 +114,16 @@ class Session:
         self._finder = Finder(self._flow.reader)
         self._format = format
         self._means = means
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, and one that was sent to another process, is the same session with the same settings."""
+        given: dict[str, Any] = {"options": self._given, "format": self._format, "archive": self.archive}
+        user = {"user": self._user.user, "get_optimization_config": self._user.configured}
+        again = partial(type(self), namespace=self.thread.namespace, **given, **user)
+        return again, (self._means, self.thread.id, self.store)
+
+    def __deepcopy__(self, memo: object) -> Session:
+        return copy(self)  # on the same store
 
     @property
     def options(self) -> SessionOptions:

@@ -10,6 +10,7 @@ have no gaps, and two writers never get the same one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -30,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from contextfold import formats
-from contextfold.errors import StoreConflict, StoreCorrupt, StoreError, shown
+from contextfold.errors import InputError, StoreConflict, StoreCorrupt, StoreError, shown
 from contextfold.recall.history import readable
 from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, rows, search
@@ -66,6 +67,21 @@ class SQLStore:
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
         self.database.close()
+
+    def __deepcopy__(self, memo: object) -> SQLStore:
+        return self  # the same database: another store of one in memory would have nothing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process, the store at the same address. Raises ``InputError`` for one in memory."""
+        from contextfold.store import open_store
+
+        if self.database.is_in_memory:
+            raise InputError(
+                "a store in memory is in this process alone and cannot be sent to another: use sqlite:///FILE"
+            )
+        clock = self.database.clock
+        opened = open_store if clock is None else partial(SQLStore, clock=clock)
+        return opened, (self.database.url.render_as_string(hide_password=False),)
 
     # ---- sessions ----
 
