@@ -25,6 +25,7 @@ SEAM = {
         "CompactOptions",
         "Once",
         "Request",
+        "check_archive",
         "check_state",
     },
     "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "begins_as_given", "is_shaped"},

@@ -470,3 +470,12 @@ def test_a_path_names_a_folder_and_what_is_no_address_is_refused(tmp_path: Path)
     for address in wrong:
         with pytest.raises(InputError, match="named by an address or a path"):
             open_archive(address)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, b"ada"], ids=str)
+def test_the_name_of_a_thread_that_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
+    archive = open_archive(str(tmp_path))
+    with pytest.raises(InputError, match="thread id must be a text"):
+        archive.thread(wrong)
+    with pytest.raises(InputError, match="namespace must be a text"):
+        archive.thread("ada", namespace=wrong)

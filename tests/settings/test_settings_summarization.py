@@ -311,3 +311,16 @@ def test_a_trigger_may_come_from_elsewhere(tmp_path: Path) -> None:
     assert str(load(file, environ=on, trigger="tokens:9000").policy.trigger[0]) == "tokens:9000"
     assert load(file, environ=on, trigger=None).policy.trigger == ()
     assert load(file, environ={"SUMMARY_MESSAGE_LIMIT": "50"}).policy.trigger == ()
+
+
+def test_a_model_whose_key_is_missing_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LangChain's client was asked first, and its error named neither the file nor the setting."""
+    pytest.importorskip("langchain_openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "summarization:\n  enabled: true\n  model_name: gpt-4o-mini\n  trigger: {type: tokens, value: 6000}\n"
+    )
+    for wanted in (Settings.summarization_middleware, Settings.compaction_middleware):
+        with pytest.raises(PolicyError, match=r"config\.yaml, line 3: model_name 'gpt-4o-mini': .*OPENAI_API_KEY"):
+            wanted(load(file, environ={}))

@@ -11,7 +11,7 @@ import pytest
 
 from contextfold import Compactor, Policy
 from contextfold.archive import open_archive
-from contextfold.errors import ArchiveError
+from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Message
 from contextfold.store import loading
 
@@ -116,3 +116,17 @@ def test_an_archive_that_comes_later_gets_what_left_the_view_long_before(
     assert len(gone) > 200
     assert set(gone) <= set(session.archive.indices())
     assert session.archive.read(gone[0], 1)[0].text == session.history()[gone[0]]["content"]
+
+
+def test_an_archive_of_no_conversation_is_refused_before_the_first_pass(store: Any, tmp_path: Path) -> None:
+    """The folder was taken for the file of this session: each pass failed at it, and nothing ever left the view."""
+    for wrong in (open_archive(str(tmp_path)), 7, {"address": "x"}):
+        with pytest.raises(InputError, match=r"archive must be .* open_archive\(ADDRESS\)\.thread\(ID\)"):
+            Compactor(window=4_000).session("anna", store, archive=wrong)
+
+
+def test_the_address_of_an_archive_may_be_a_path(store: Any, tmp_path: Path) -> None:
+    session = Compactor(window=4_000).session("anna", store, archive=tmp_path / "originals")
+    session.append([{"role": "user", "content": f"Question {turn}: " + "word " * 90} for turn in range(60)])
+    assert session.archive is not None
+    assert session.archive.address in str(session.view())

@@ -21,7 +21,7 @@ from typing import Any
 from contextfold.archive import local, names
 from contextfold.archive.sections import Pointer, Scan, Section, entry_at, heading, scan, section
 from contextfold.conversation.fingerprint import digest
-from contextfold.errors import ArchiveError, InputError
+from contextfold.errors import ArchiveError, InputError, shown
 from contextfold.messages import Message
 from contextfold.observe import scrub
 from contextfold.recall import markdown
@@ -72,7 +72,12 @@ class Archive:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def thread(self, thread: str, *, namespace: str = "") -> ThreadArchive:
-        """The file of one thread. It is made when something is first archived."""
+        """The file of one thread. It is made when something is first archived. Raises ``InputError`` for names that are
+        no text.
+        """
+        for what, given in (("thread id", thread), ("namespace", namespace)):
+            if not isinstance(given, str):
+                raise InputError(f"the {what} must be a text, not {shown(given)}")
         space, name = names.thread_name("", namespace), names.thread_name(namespace, thread)
         return ThreadArchive(self, thread, f"{space}/{name}")
 

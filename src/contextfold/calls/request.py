@@ -202,10 +202,6 @@ def _truth(name: str, value: object) -> bool:
         raise InputError(f"{name} must be True or False, not {type(value).__name__}") from error
 
 
-def _has_address(request: Request) -> bool:
-    return isinstance(held(request.archive, "address"), str)
-
-
 def _check_simple(request: Request) -> None:
     """Texts and functions."""
     for name in ("model", "endpoint", "instructions", "format"):
@@ -231,6 +227,16 @@ def check_state(previous: object, calibration: object) -> None:
         )
 
 
+def check_archive(archive: object) -> None:
+    """Raises ``InputError`` for what takes the originals of no conversation; None takes none."""
+    takes = callable(held(archive, "append")) and isinstance(held(archive, "address"), str)
+    if archive is not None and not takes:
+        raise InputError(
+            f"archive must be the archive of one conversation, not {type(archive).__name__}: "
+            "open_archive(ADDRESS).thread(ID) of contextfold.archive makes one"
+        )
+
+
 def _check(request: Request) -> None:
     """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
     check_state(request.previous, request.calibration)
@@ -239,8 +245,4 @@ def _check(request: Request) -> None:
     if request.to is not None:
         formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then
     _check_simple(request)
-    if request.archive is not None and not (callable(held(request.archive, "append")) and _has_address(request)):
-        raise InputError(
-            f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "
-            "open_archive(ADDRESS).thread(ID) of contextfold.archive makes one"
-        )
+    check_archive(request.archive)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextfold.compactor import Compactor
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, text_of
 from contextfold.policy import Policy
 from contextfold.settings import environment, outputs, own, summarization
 from contextfold.settings.document import Document, Key, read
@@ -104,7 +104,12 @@ class Settings:
         from langchain.chat_models import init_chat_model
 
         with outputs.at(self.place("model_name"), f"model_name {self.model!r}"):
-            return init_chat_model(self.model)
+            try:
+                return init_chat_model(self.model)
+            except (ValueError, ImportError):
+                raise
+            except Exception as error:  # of the provider's SDK, such as a key that is missing
+                raise PolicyError(text_of(error)) from error
 
 
 def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Any) -> Settings:

@@ -6,13 +6,14 @@ What belongs here: arguments in, result out, the sync and async doors. What does
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from contextfold.calls.request import UNLIMITED, CompactionResult
+from contextfold.calls.request import UNLIMITED, CompactionResult, check_archive
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import (
     ContextfoldError,
@@ -101,7 +102,7 @@ class Session:
         user: Any = None,
         get_optimization_config: UserConfig | None = None,
         format: str | None = None,
-        archive: str | Archiver | None = None,
+        archive: str | os.PathLike[str] | Archiver | None = None,
     ) -> None:
         self.thread = Thread(namespace, thread_id)
         self.store = store
@@ -484,9 +485,10 @@ class Session:
         return AsyncPorts(self._flow.policy.summary.parallel)
 
 
-def _archive(archive: str | Archiver | None, thread: Thread) -> Archiver | None:
+def _archive(archive: str | os.PathLike[str] | Archiver | None, thread: Thread) -> Archiver | None:
     """The thread's file in the archive at an address, or what the caller has made himself."""
-    if not isinstance(archive, str):
+    if not isinstance(archive, str | os.PathLike):
+        check_archive(archive)
         return archive
     from contextfold.archive import open_archive
 
