@@ -110,7 +110,9 @@ class CompactionPlugin(BasePlugin):
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """The contents of a request become their view. Raises ``CannotFit`` where no view can fit."""
+        """The contents of a request become their view. Raises ``CannotFit`` where no view can fit, which ADK
+        puts as the cause into a ``RuntimeError``.
+        """
         known = self._conversation(callback_context)
         if _is_elsewhere(llm_request):
             known.result = None

@@ -94,6 +94,8 @@ class ContextfoldCompactor:
                 raise TypeError(f"{name} is not taken here: CompactionHook says when to compact, and how small")
         if not isinstance(policy, Policy | None):
             raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
+        if not isinstance(instructions, str):
+            raise PolicyError(f"instructions is {shown(instructions)}: it must be a text")
         if window is not None:
             Compactor(window=window)  # says what is wrong with it
         self.window = window

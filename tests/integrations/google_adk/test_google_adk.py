@@ -14,6 +14,7 @@ import pytest
 from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 
 from contextfold import Compactor, Policy, PolicyError
+from contextfold.errors import CannotFit
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import Answer as Answered
 
@@ -708,3 +709,16 @@ def test_a_conversation_that_google_keeps_goes_through_as_it_is_and_pays_for_no_
     newest = [contents[-1].parts[0] for _, contents in sent]
     assert all(part.text or "word word" in str(part.function_response.response) for part in newest)
     assert "SUMMARYTOKEN" not in str(sent)
+
+
+def test_where_no_view_can_fit_adks_error_has_ours_as_its_cause(server: ProviderServer) -> None:
+    async def play() -> BaseException | None:
+        async with talk(server, CompactionPlugin(window=1_500)) as told:
+            asked = types.UserContent("word " * 3_000)
+            events = told.runner.run_async(user_id="u", session_id=told.id, new_message=asked)
+            with pytest.raises(RuntimeError, match="cannot be compacted below") as caught:
+                [event async for event in events]
+            return caught.value.__cause__
+
+    assert isinstance(asyncio.run(play()), CannotFit)
+    assert not server.requests

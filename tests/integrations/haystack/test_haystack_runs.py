@@ -465,3 +465,5 @@ def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
         ContextfoldCompactor(trigger=3_000)
     with pytest.raises(PolicyError, match="keep"):
         ContextfoldCompactor(keep=("messages", 4), policy=Policy())
+    with pytest.raises(PolicyError, match="instructions is 3: it must be a text"):
+        ContextfoldCompactor(instructions=3)  # type: ignore[arg-type]
