@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -265,3 +265,11 @@ def test_without_litellm_the_error_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'contextfold[litellm]'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["responses", "aresponses", "embedding", "text_completion"])
+def test_a_function_that_sends_no_messages_is_refused_before_its_first_call(name: str) -> None:
+    method = getattr(sdk(), name)
+    for given in (method, partial(method, model="openai/small")):
+        with pytest.raises(InputError, match=f"{name} of litellm sends no list of messages; give"):
+            with_compaction(given, Compactor())
