@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -130,3 +131,19 @@ def test_a_paid_summary_answers_while_nothing_but_new_messages_came() -> None:
     assert not prepared.still_fits(changed.history)
     assert not prepared.answers(changed)
     assert not Prepared(record, "another record").answers(more)
+
+
+def test_a_call_leaves_nothing_to_pythons_collector() -> None:
+    """What refers to itself holds its lists of all messages until the collector comes: memory grew, and turns took
+    longer.
+    """
+    compactor, wire = Compactor(window=2_000), chat(40)
+    compactor.compact(wire)
+    gc.collect()
+    gc.disable()
+    try:
+        for more in (2, 4):
+            compactor.compact([*wire, *chat(more)])
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -116,7 +116,7 @@ def test_gateways_that_start_at_once_share_one_key(url: str, monkeypatch: pytest
 def test_a_worker_that_died_keeps_others_from_preparing_no_longer_than_its_lease(url: str, record: Compaction) -> None:
     """Nor where the clock was set back meanwhile."""
     store, now = GatewayRecordStore(url), 5_000.0
-    store.database._clock = lambda: now
+    store.database.clock = lambda: now
     scope, chain = "c" * 32, ["d" * 32, "e" * 32]
     assert store.prepared(scope, "", chain[:1], "one") is None
     assert store.prepared(scope, "", chain, "two") is True
@@ -174,7 +174,7 @@ def test_a_summary_that_failed_is_not_tried_by_each_worker_that_waited_for_it(tm
         await waits.wait()
         if what == "dies":
             owner.cancel()
-            two.records.database._clock = lambda: time.time() + LEASE_SECONDS
+            two.records.database.clock = lambda: time.time() + LEASE_SECONDS
         is_over.set()
         assert await other is None
         await asyncio.wait({owner})

@@ -162,20 +162,11 @@ class _Call:
         self.overhead = overhead_of(conversation.history.counter, request)
         limits = limits if smaller is None else limits.shrunk(smaller)
         self.limits = limits.beside(self.policy, self._counted(conversation.history.head_tokens))
-        self.means = self._means(ports, observer, retries=is_trial)
-        self.attempts = PassAttempts(self.policy, conversation, request, self.means, self._means)
-
-    def _means(self, ports: Ports, observer: Observer, *, retries: bool = True) -> Means:
-        summarizer, request = self.views.summarizer, self.request
-        if not self.views.same or request.ask is None:
-            return Means(ports, observer, summarizer, request.archive, retries=retries)
-        history = self.conversation.history
-        sample = history.wire[0] if history.wire else None
-        model = SameModel(request.ask, history.format, sample, self.window.tokens, request.answer_limit)
-        # The request behind the view is built in the caller's format; a provider that gets another one has not cached
-        # that.
-        behind = model if request.to in (None, history.format.name) else None
-        return Means(ports, observer, as_summarizer(model), request.archive, behind, retries)
+        # No method of this object: what refers to itself, and to a list of all messages, would stay until Python's
+        # collector comes.
+        means_over = partial(_means, views, request, conversation.history, window.tokens)
+        self.means = means_over(ports, observer, retries=is_trial)
+        self.attempts = PassAttempts(self.policy, conversation, request, self.means, means_over)
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request
@@ -374,6 +365,26 @@ class _Call:
 
         made = await self.ports.compute(under_archive, made, question, self.means)
         return made if await archived(made, question, self.means) else None
+
+
+def _means(
+    views: Views,
+    request: Request,
+    history: History,
+    window: int,
+    ports: Ports,
+    observer: Observer,
+    *,
+    retries: bool = True,
+) -> Means:
+    """What a pass is performed with. ``retries``: as ``Means`` has it."""
+    if not views.same or request.ask is None:
+        return Means(ports, observer, views.summarizer, request.archive, retries=retries)
+    sample = history.wire[0] if history.wire else None
+    model = SameModel(request.ask, history.format, sample, window, request.answer_limit)
+    # The request behind the view is built in the caller's format; a provider that gets another one has not cached that.
+    behind = model if request.to in (None, history.format.name) else None
+    return Means(ports, observer, as_summarizer(model), request.archive, behind, retries)
 
 
 def _quoted(record: Compaction | None) -> dict[int, Account]:
