@@ -15,7 +15,6 @@ What belongs here: finding and reading. What does not: what a row means (``rows`
 from __future__ import annotations
 
 import glob
-import io
 import json
 import os
 import re
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from contextfold import json_values
+from contextfold.batch.opening import COMPRESSED, PEEK, damaged, is_damage, opened, whole
 from contextfold.batch.outputs import JOB, is_remote, needs
 from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError, reason
@@ -43,9 +43,7 @@ FEWEST_PARTS = 64
 MOST_IN_PART = 1_000
 """Files or sessions."""
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 STORES = ("sqlite:", "postgresql:", "postgresql+")
-_PEEK = 1 << 16
 _LONGEST_FIRST_LINE = 64 << 20
 BYTES_PER_TOKEN = 4
 """Sessions of a store know their tokens; parts are cut by bytes."""
@@ -176,11 +174,11 @@ def _lines(name: str, length: int, size: int) -> list[Part]:
 
 
 def _groups(name: str, whole: int, size: int) -> list[Part]:
-    with _opened(name) as file:
+    with opened(name) as file:
         try:
             metadata = _parquet(file, name).metadata
         except Exception as error:
-            if not _is_damage(error):
+            if not is_damage(error):
                 raise
             return [Part("groups", (name,), whole, (whole,))]  # one row says so, when the file is read
         sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
@@ -360,12 +358,12 @@ def _holds_lines(name: str, reading: Reading) -> bool:
 
 def _first_line(name: str) -> Any:
     """The value of the first line that is not blank; None where there is none, or it is no JSON."""
-    with _opened(name) as file:
-        for _ in range(_PEEK):
+    with opened(name) as file:
+        for _ in range(PEEK):
             try:
                 line = file.readline(_LONGEST_FIRST_LINE)
             except Exception as error:  # noqa: BLE001 - each library has its own
-                if _is_damage(error):
+                if is_damage(error):
                     return None  # one row says so, when the file is read
                 raise InputError(f"{name} cannot be read: {reason(error)}") from None
             if not line:
@@ -391,77 +389,6 @@ def _system(address: str) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise InputError(f"{address} cannot be opened: {error}") from None
     return found
-
-
-def _opened(name: str) -> Any:
-    """A file to be read, decompressed by its name. Raises ``InputError`` where it cannot be opened."""
-    try:
-        if name.endswith(".zst"):
-            return _of_zstd(name)
-        if is_remote(name):
-            return _of_fsspec(name, "infer")
-        if name.endswith(COMPRESSED):
-            import bz2
-            import gzip
-            import lzma
-
-            kinds: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-            return kinds[os.path.splitext(name)[1]](name, "rb")
-        return open(name, "rb")
-    except (OSError, ValueError, ImportError) as error:
-        raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _of_fsspec(name: str, compression: str | None) -> Any:
-    try:
-        import fsspec
-    except ImportError:
-        raise needs("fsspec", name) from None
-    return fsspec.open(name, "rb", compression=compression).open()
-
-
-def _of_zstd(name: str) -> Any:
-    # fsspec's own reader has no lines with some libraries, ends behind the first of several frames with others, and
-    # takes what is cut off for all there is.
-    try:
-        import pyarrow
-    except ImportError:
-        raise needs("pyarrow", name) from None
-    packed = _of_fsspec(name, None) if is_remote(name) else open(name, "rb")  # noqa: SIM115 - closed with what reads it
-    return io.BufferedReader(pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, "r"), "zstd"))
-
-
-_BEGIN = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"(\xb5/\xfd"}
-"""How files of each kind begin."""
-_SKIPPABLE = b"*M\x18"
-"""The second to fourth byte of a frame of Zstandard that holds nothing; parallel compressors begin with one."""
-
-
-def _damaged(name: str, at: int, error: Exception) -> InputError:
-    """What is told of a compressed file that cannot be decompressed behind byte ``at`` of its text."""
-    suffix = os.path.splitext(name)[1]
-    if at == 0 and suffix in _BEGIN:
-        with _of_fsspec(name, None) if is_remote(name) else open(name, "rb") as file:
-            begin = file.read(6)
-        if not begin.startswith(_BEGIN[suffix]) and not (suffix == ".zst" and begin[1:4] == _SKIPPABLE):
-            return InputError(f"{name} is not compressed, as {suffix} in its name says: rename it, or write it again")
-    is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
-    what = "it is cut off" if is_cut else "its bytes were changed"
-    return InputError(f"{name} is damaged behind byte {at:,} of its text: {what}; write it again, or copy it again")
-
-
-def _is_damage(error: Exception) -> bool:
-    """Whether what was compressed cannot be decompressed: a matter of the file, which another attempt does not mend."""
-    import gzip
-    import lzma
-    import zlib
-
-    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | lzma.LZMAError | UnicodeDecodeError):
-        return True
-    # Those of bz2, Zstandard and Parquet's pages; those of a file system or a network have a number or their own class.
-    is_of_content = type(error) is OSError and error.errno is None
-    is_of_arrow = type(error).__name__.startswith("Arrow") and not isinstance(error, MemoryError)
-    return is_of_content or is_of_arrow
 
 
 def _parquet(file: Any, name: str) -> Any:
@@ -491,7 +418,7 @@ def items(part: Part, reading: Reading, store: str | None = None) -> Iterator[It
 
 def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
     name = part.names[0]
-    with _opened(name) as file:
+    with opened(name) as file:
         at = part.start
         if at:
             # one byte back: after a newline there, the line that begins at the start is this part's, and only that
@@ -502,10 +429,10 @@ def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
             try:
                 line = file.readline()
             except Exception as error:
-                if not _is_damage(error):
+                if not is_damage(error):
                     raise
                 # what was read before is sound: it is not to be lost for what cannot be read
-                yield Item(name, at, error=_damaged(name, at, error))
+                yield Item(name, at, error=damaged(name, at, error))
                 return
             if not line:
                 return
@@ -537,7 +464,7 @@ def _items_of_line(name: str, at: int, line: bytes, reading: Reading) -> Iterato
 
 def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
     try:
-        data = _whole(name)
+        data = whole(name)
         if reading.column is not None:
             yield from _items_of_objects(name, parse(data, name), reading.column, reading)
             return
@@ -548,20 +475,6 @@ def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
             yield Item(name, given=given)
     except Exception as error:  # noqa: BLE001  as above
         yield Item(name, error=error)
-
-
-def _whole(name: str) -> bytes:
-    """All of a file. Raises ``InputError`` where it is compressed, and damaged."""
-    pieces: list[bytes] = []
-    with _opened(name) as file:
-        try:
-            while piece := file.read(_PEEK):
-                pieces.append(piece)
-        except Exception as error:
-            if not _is_damage(error):
-                raise
-            raise _damaged(name, sum(map(len, pieces)), error) from None
-    return b"".join(pieces)
 
 
 def _items_of_objects(name: str, document: TranscriptFile, column: str, reading: Reading) -> Iterator[Item]:
@@ -584,12 +497,12 @@ def _items_of_objects(name: str, document: TranscriptFile, column: str, reading:
 
 def _items_of_groups(part: Part, reading: Reading) -> Iterator[Item]:
     name = part.names[0]
-    with _opened(name) as file:
+    with opened(name) as file:
         try:
             held = _parquet(file, name)
             rows = [held.metadata.row_group(number).num_rows for number in range(held.num_row_groups)]
         except Exception as error:
-            if not _is_damage(error):
+            if not is_damage(error):
                 raise
             problem = f"{name} is no Parquet file, or is cut off ({reason(error)}): write it again"
             yield Item(name, error=InputError(problem))
@@ -621,7 +534,7 @@ def _items_of_group(held: Any, number: int, first: Item, column: str, reading: R
                     yield Item(name, at, error=error, row=rest)
                 at += 1
     except Exception as error:
-        if not _is_damage(error):
+        if not is_damage(error):
             raise
         # The row groups before it and behind it are sound.
         problem = f"{name} is damaged in row group {number} ({reason(error)}): write it again"
