@@ -14,7 +14,7 @@ import pytest
 from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 
 from contextfold import Compactor, Policy, PolicyError
-from contextfold.errors import CannotFit
+from contextfold.errors import CannotFit, SummaryFailed
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import Answer as Answered
 
@@ -711,14 +711,35 @@ def test_a_conversation_that_google_keeps_goes_through_as_it_is_and_pays_for_no_
     assert "SUMMARYTOKEN" not in str(sent)
 
 
-def test_where_no_view_can_fit_adks_error_has_ours_as_its_cause(server: ProviderServer) -> None:
+def silent(prompt: str) -> str:
+    raise ConnectionError("no model is there")
+
+
+UNSENT = {
+    "no view can fit": (CompactionPlugin(window=1_500), 0, "cannot be compacted below", CannotFit),
+    "no summary can be had": (
+        CompactionPlugin(window=12_000, summarizer=silent, policy=Policy(fallback=None)),
+        20,
+        "no model is there",
+        SummaryFailed,
+    ),
+}
+
+
+@pytest.mark.parametrize(("plugin", "turns", "said", "error"), UNSENT.values(), ids=UNSENT)
+def test_where_nothing_can_be_sent_adks_error_has_ours_as_its_cause(
+    server: ProviderServer, plugin: CompactionPlugin, turns: int, said: str, error: type[Exception]
+) -> None:
     async def play() -> BaseException | None:
-        async with talk(server, CompactionPlugin(window=1_500)) as told:
+        async with talk(server, plugin) as told:
+            for number in range(turns):
+                await told.append("user", {"role": "user", "parts": [{"text": f"task {number} " + "word " * 400}]})
+                await told.append("clerk", {"role": "model", "parts": [{"text": f"done {number} " + "word " * 400}]})
             asked = types.UserContent("word " * 3_000)
             events = told.runner.run_async(user_id="u", session_id=told.id, new_message=asked)
-            with pytest.raises(RuntimeError, match="cannot be compacted below") as caught:
+            with pytest.raises(RuntimeError, match=said) as caught:
                 [event async for event in events]
             return caught.value.__cause__
 
-    assert isinstance(asyncio.run(play()), CannotFit)
+    assert isinstance(asyncio.run(play()), error)
     assert not server.requests
