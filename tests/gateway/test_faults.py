@@ -196,7 +196,7 @@ def test_memory_is_flat_over_a_day_in_fast_motion(tmp_path: Path) -> None:
             process = psutil.Process(workers.processes[0].pid)
             url = f"http://127.0.0.1:{workers.ports[0]}"
             sizes = []
-            for number in range(1_400):
+            for number in range(1_100):
                 lists = list(turns(WIRE, 30, seed=number))
                 for messages in lists[20::5]:
                     assert post(url, PATHS[WIRE], compact(body_of(WIRE, messages))).status == 200
