@@ -37,8 +37,8 @@ SAMPLED = {
         ("test_background", "test_evidence", "test_laws_properties", "test_overflow_table", "test_passes"), 2
     ),
 }
-"""A quick run of everything takes one of so many cases of each test in these folders and files. A run of one folder or
-file takes all that are quick."""
+"""A quick run of everything takes one of so many tests of each file in these folders, with all its cases. A run of one
+folder or file takes all that are quick."""
 SHARE = 5
 """A full run looks at so many times the examples of a quick one."""
 

@@ -7,6 +7,7 @@ it may be written in another form: neither costs a summary. Something else in wh
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,7 @@ from contextfold import Compaction, Compactor, formats
 from contextfold.conversation.history import History
 from contextfold.integrations.known_lists import KnownLists
 from contextfold.tokens import TokenCounter
+from effort import crossed
 
 WINDOW = 6_000
 Wire = list[dict[str, Any]]
@@ -150,33 +152,36 @@ def images(turn: int, wire: Wire) -> None:
         message["content"] = [*told, *([image] if n % 2 else [])]
 
 
-@pytest.mark.parametrize(
-    "habit",
-    [
-        task,
-        cleared,
-        shown_in_part,
-        cut_in_the_middle,
-        cut_without_a_word,
-        said_again_later,
-        arguments_left_out,
-        images,
-        instruction_in_the_middle,
-        reminder,
-        messages_behind,
-        arguments,
-        ids,
-        thinking,
-        parts,
-    ],
-    ids=lambda habit: habit.__name__,
+HABITS = (
+    task,
+    cleared,
+    shown_in_part,
+    cut_in_the_middle,
+    cut_without_a_word,
+    said_again_later,
+    arguments_left_out,
+    images,
+    instruction_in_the_middle,
+    reminder,
+    messages_behind,
+    arguments,
+    ids,
+    thinking,
+    parts,
 )
+
+
+@functools.cache
+def usual() -> int:
+    return paid(lambda turn, wire: None)[0]
+
+
+@crossed(habit=HABITS, quick=8)
 def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None:
     often, aside = paid(habit)
-    usual = paid(lambda turn, wire: None)[0]
     assert aside == 0
-    assert usual > 2
-    assert often <= usual + 2  # what stands beside it takes room
+    assert usual() > 2
+    assert often <= usual() + 2  # what stands beside it takes room
 
 
 LIST_HABITS = [task, instruction_in_the_middle, reminder, messages_behind, thinking, images]
@@ -372,7 +377,7 @@ def test_a_record_of_before_holds_for_the_messages_that_it_was_made_from() -> No
     assert compactor.compact(wire, old).messages == out.messages
 
 
-@pytest.mark.parametrize("name", [*formats.FORMATS, "haystack", "pydantic-ai"])
+@crossed(name=[*formats.FORMATS, "haystack", "pydantic-ai"], quick=3)
 def test_another_task_at_each_turn_costs_no_summary_in_any_format(name: str) -> None:
     """Encoded anew at each turn, as by a client that keeps its messages in a form of its own."""
     pytest.importorskip({"haystack": "haystack", "pydantic-ai": "pydantic_ai"}.get(name, "langchain_core"))

@@ -17,6 +17,7 @@ from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.errors import InputError
 from contextfold.integrations import openai as wrapped
 from contextfold.messages import Message, Text
+from effort import crossed
 
 SUMMARY = "The agent reads one module after the other to find out why invoices are late."
 WINDOW = 6_000
@@ -69,8 +70,7 @@ def noon(number: int) -> str:
     return "12:00"
 
 
-@pytest.mark.parametrize("read", [list, copy.deepcopy], ids=["the very objects", "copies"])
-@pytest.mark.parametrize("name", FORMATS)
+@crossed(name=FORMATS, read=(list, copy.deepcopy))
 def test_instructions_with_the_time_of_day_cost_no_summary(name: str, read: Callable[[list[Any]], list[Any]]) -> None:
     """Each turn paid for a summary, with new words, so that the provider had nothing of the view in its cache."""
     pytest.importorskip({"haystack": "haystack", "pydantic-ai": "pydantic_ai"}.get(name, "langchain_core"))

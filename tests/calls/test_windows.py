@@ -25,6 +25,7 @@ from contextfold.messages import Message, ToolCall
 from contextfold.record.compaction import Recalled
 from contextfold.record.view import build
 from contextfold.tokens import TokenCounter
+from effort import crossed
 
 WINDOW = 6_000
 Wire = list[dict[str, Any]]
@@ -140,18 +141,24 @@ def usual(of: Callable[[], Wire], name: str, *, background: bool) -> int:
     return paid(in_format(of(), format), format, client, background=background)[0]
 
 
-CASES = [(agent, "openai-chat", True), (agent, "anthropic", True), (talk, "openai-chat", False)]
-CASES += [(agent, name, False) for name in ("openai-chat", "openai-responses", "anthropic", "gemini")]
+CASES: dict[str, tuple[Callable[[], Wire], str, bool]] = {
+    "agent, openai-chat": (agent, "openai-chat", False),
+    "agent, openai-responses": (agent, "openai-responses", False),
+    "agent, anthropic": (agent, "anthropic", False),
+    "agent, gemini": (agent, "gemini", False),
+    "agent, openai-chat, background": (agent, "openai-chat", True),
+    "agent, anthropic, background": (agent, "anthropic", True),
+    "talk, openai-chat": (talk, "openai-chat", False),
+}
 
 
-@pytest.mark.parametrize("to_half", [False, True], ids=["one at a time", "to half"])
-@pytest.mark.parametrize("keeps_first", [0, 1, 2, 3], ids=["", "keeps the first", "keeps two", "keeps three"])
-@pytest.mark.parametrize(("of", "name", "background"), CASES, ids=lambda one: getattr(one, "__name__", str(one)))
+@crossed(case=CASES, keeps_first=(0, 1, 2, 3), drops=("one at a time", "to half"))
 def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
-    of: Callable[[], Wire], name: str, background: bool, keeps_first: int, to_half: bool
+    case: str, keeps_first: int, drops: str
 ) -> None:
     """It paid at each turn in which it dropped some, as long as what it kept was above the trigger."""
-    format = formats.get(name)
+    of, name, background = CASES[case]
+    format, to_half = formats.get(name), drops == "to half"
     whole = in_format(of(), format)
     client = Client(format, int(WINDOW * (6.5 if of is talk else 4.5)), keeps_first=keeps_first, to_half=to_half)
     often, aside = paid(whole, format, client, background=background)

@@ -16,6 +16,7 @@ from tests.gateway.requests_made import words
 
 from contextfold.gateway.kept import KeptItems
 from contextfold.gateway.serve import InThread
+from effort import crossed
 
 SAYS = "The port of host-{0}.example is 4{0:03}."
 
@@ -60,13 +61,12 @@ def names(items: Sequence[Any]) -> list[str]:
     return [item["id"] for item in items if item.get("type") == "item_reference"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("says", [SAYS, ""], ids=["text", "calls alone"])
+@crossed(answers=("text", "calls alone"), stream=(False, True))
 def test_a_client_that_names_answers_by_their_ids_is_kept_inside_the_window(
-    opened: Any, provider: ProviderServer, says: str, stream: bool
+    opened: Any, provider: ProviderServer, answers: str, stream: bool
 ) -> None:
     """The gateway has relayed what a name stands for: it is summarized, and what stays is named as its client does."""
-    provider._provider.script = answering(says)
+    provider._provider.script = answering(SAYS if answers == "text" else "")
     gateway = opened()
     came = by_names(gateway, 60, stream=stream)
     assert [request.status for request in provider.requests] == [200] * 60
@@ -77,8 +77,8 @@ def test_a_client_that_names_answers_by_their_ids_is_kept_inside_the_window(
     kept = names(sent)
     assert kept
     assert kept == [name for name in names(came) if name in kept]
-    if says:  # what only an answer has said, and left the view
-        assert says.format(20) in json.dumps(sent)
+    if answers == "text":  # what only an answer has said, and left the view
+        assert SAYS.format(20) in json.dumps(sent)
 
 
 @pytest.mark.parametrize("type_", [{"type": "item_reference"}, {}], ids=["typed", "an id alone"])

@@ -29,6 +29,7 @@ from contextfold.gateway.call import State
 from contextfold.gateway.passing import Passing, none_under_way
 from contextfold.gateway.records import GatewayRecordStore
 from contextfold.gateway.serve import InThread
+from effort import crossed
 
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
 
@@ -259,7 +260,7 @@ def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Pat
     assert 2 < asked < 12
 
 
-@pytest.mark.parametrize("wire", sorted(PATHS))
+@crossed(wire=sorted(PATHS), quick=2)
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
 
