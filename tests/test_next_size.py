@@ -31,6 +31,7 @@ TABLE = [
         29_000,
     ),
     ("an answer larger than the rate", Overflow("rate_limit_too_small", 10_000, 60_000), 40_000, 64_000, 0, 5_000),
+    ("no tokens at all", Overflow("rate_limit_too_small", 0, 41_000), 40_000, 64_000, 0, 1),
 ]
 
 

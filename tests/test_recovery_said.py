@@ -80,6 +80,13 @@ def always(message: str, status: int = 400) -> Callable[..., Any]:
             "rate_limit_too_small (limit 30, used 4,000)",
             "newest user message",
         ),
+        # of a model that is not open to this account
+        (
+            "Request too large for m on tokens per min (TPM): Limit 0, Requested 4000.",
+            {},
+            "rate_limit_too_small (limit 0, used 4,000)",
+            "newest user message",
+        ),
     ],
 )
 def test_a_refusal_that_stays_is_the_providers_error_with_a_note_that_says_the_way_out(

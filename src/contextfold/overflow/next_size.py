@@ -33,7 +33,7 @@ def next_size(verdict: Overflow, sent: int, window: int, accepted: int = 0) -> i
     most = min(window, int(BELOW_REFUSED * sent))
     if verdict.kind == "rate_limit_too_small":  # what is requested may include the answer
         beside = max(0, (verdict.used or 0) - sent)
-        return min(most, verdict.limit - beside if verdict.limit > 2 * beside else verdict.limit // 2)
+        return max(1, min(most, verdict.limit - beside if verdict.limit > 2 * beside else verdict.limit // 2))
     share = min(1.0, sent / verdict.used) if verdict.used else 1.0  # the provider counts, our estimate is off
     return max(1, min(most, int(verdict.limit * share)))
 
