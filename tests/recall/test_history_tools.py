@@ -18,7 +18,7 @@ from contextfold import Compactor, count_tokens
 from contextfold.errors import InputError
 from contextfold.quoting import unquoted
 from contextfold.recall import HistoryTools, MessageSearch, search
-from contextfold.recall.tools import READ, SEARCH
+from contextfold.recall.tools import LEAST_TOKENS, READ, SEARCH
 
 
 def history(*texts: str) -> MessageSearch:
@@ -44,7 +44,7 @@ def test_nothing_found_is_said() -> None:
     assert "There is no message 7 or later" in tools.dispatch(READ, {"start": 7})
 
 
-@given(lengths=st.lists(st.integers(0, 4_000), min_size=1, max_size=12), limit=st.integers(400, 3_000))
+@given(lengths=st.lists(st.integers(0, 4_000), min_size=1, max_size=12), limit=st.integers(LEAST_TOKENS, 3_000))
 def test_no_answer_is_longer_than_allowed_and_reading_on_reaches_every_word(lengths: list[int], limit: int) -> None:
     """Reading back is paged and capped."""
     texts = [" ".join(f"w{number}x{place}" for place in range(length // 6)) for number, length in enumerate(lengths)]
@@ -63,6 +63,13 @@ def test_no_answer_is_longer_than_allowed_and_reading_on_reaches_every_word(leng
     else:
         pytest.fail("reading on never ended")
     assert seen == re.sub(r"\s", "", "".join(texts))
+
+
+@pytest.mark.parametrize("limit", [LEAST_TOKENS - 1, 0, -1, 2.5, "many"])
+def test_a_limit_in_which_nothing_can_be_shown_is_refused(limit: Any) -> None:
+    """The answers would name themselves as the next to ask for, and an agent asks."""
+    with pytest.raises(InputError, match=f"max_tokens is {limit!r}: it must be"):
+        history("hello").tools(limit)
 
 
 def test_many_hits_are_cut_and_that_is_said() -> None:

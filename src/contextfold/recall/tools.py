@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contextfold import json_values
-from contextfold.errors import InputError, one_line, shown
+from contextfold.errors import InputError, one_line, shown, whole_number
 from contextfold.quoting import quoted, without_tags
 from contextfold.tokens import count_tokens
 
@@ -20,6 +20,8 @@ READ = "read_history"
 
 DEFAULT_TOKENS = 2_000
 """Of one answer. A tenth of a small window: several look-ups in a row still leave room to work with them."""
+LEAST_TOKENS = 200
+"""Of one answer: what stands around it takes more than half. With less it shows nothing, and is asked for again."""
 
 MOST_RESULTS = 20
 MOST_MESSAGES = 50
@@ -120,12 +122,16 @@ def _tokens_of(text: str) -> int:
 class HistoryTools:
     """The two tools over one history. ``max_tokens`` limits every answer, whatever is asked for.
 
-    ``count`` gives the tokens of a text; the built-in estimate if not given.
+    ``count`` gives the tokens of a text; the built-in estimate if not given. Raises ``InputError`` for a ``max_tokens``
+    below ``LEAST_TOKENS``.
     """
 
     history: SearchableHistory
     max_tokens: int = DEFAULT_TOKENS
     count: Callable[[str], int] = _tokens_of
+
+    def __post_init__(self) -> None:
+        whole_number("max_tokens", self.max_tokens, LEAST_TOKENS)
 
     def schemas(self, format: str = "openai-chat") -> list[dict[str, Any]]:
         """The tools as a provider wants them: ``openai-chat``, ``openai-responses``, ``anthropic``, ``gemini``
