@@ -51,9 +51,15 @@ def test_what_is_no_json_container_or_string_is_not_read(text: str) -> None:
     assert parse(text) is None
 
 
+def test_a_line_break_that_a_string_should_have_escaped_is_read() -> None:
+    """Tools and models write such JSON, and what is written back is valid."""
+    assert json.loads(write(parse('{"command": "cd /srv\nls"}'))) == {"command": "cd /srv\nls"}
+
+
 def test_text_nested_too_deeply_is_not_read_and_never_recursed_into() -> None:
     assert parse("[" * DEEPEST + "]" * DEEPEST) is not None
     assert parse("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1)) is None
+    assert parse("[" * (DEEPEST - 1) + "[]," * 9 + "[]" + "]" * (DEEPEST - 1)) is not None
     assert parse("[" * 200_000 + "]" * 200_000) is None
     assert not is_too_deep(json.dumps(["[[[[" * 50] * 100))
     assert is_too_deep("[" * 100)

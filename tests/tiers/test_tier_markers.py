@@ -72,3 +72,11 @@ def test_a_text_of_lines_is_cut_at_the_ends_of_lines() -> None:
 
 def test_a_marker_stands_alone_where_nothing_else_has_room() -> None:
     assert cut("x" * 100, 3) == "…[100 characters shortened]"
+
+
+def test_a_cut_beside_a_marker_leaves_one_marker_with_the_sum() -> None:
+    for text in (marker({"characters": 1_234}) + "x" * 500, "x" * 500 + marker({"characters": 1_234})):
+        for room in range(40, 140):
+            shorter = cut(text, room, 0.5)
+            assert "]…[" not in shorter
+            assert counts_in(shorter)["characters"] + len(without_markers(shorter)) == 1_734

@@ -92,6 +92,8 @@ def test_media_go_only_when_there_is_no_room_for_them() -> None:
     assert is_shortened(roomy.text)
     assert tight.content[0] == Text("[image image/png, 2 KB removed to save context]")
     assert size(tight) > 400
+    wide = ToolResult("call_1", (Media("image", "image/png", "iVBORw0KGgoAAAANSUhEUgAABAAAAAMACAIAAAA12IJa"),))
+    assert tier.reduce(wide, 900) is not wide  # 765 tokens for one provider, 1,049 for another
 
 
 def test_a_huge_block_that_is_not_understood_becomes_a_reference() -> None:

@@ -106,7 +106,7 @@ def _ends(content: Sequence[Block], limit: int) -> tuple[Block, ...]:
     sizes = [_tokens([block]) for block in content]
     room = (limit - estimate(marker({"blocks": len(content)}))) // 2
     first = bisect_right(list(accumulate(sizes)), room)
-    last = min(bisect_right(list(accumulate(reversed(sizes))), room), len(content) - first)
+    last = bisect_right(list(accumulate(reversed(sizes))), room)  # both halves are less than all of it
     hidden = content[first : len(content) - last]
     note = Text(marker(_hidden(hidden)), edited=True)
     return (*content[:first], note, *content[len(content) - last :])

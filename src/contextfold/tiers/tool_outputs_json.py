@@ -175,7 +175,7 @@ def read(text: str) -> JsonOutput | None:
         return None
     documents: list[Value] = []
     for line in lines:
-        document = _omission(line) or json_text.parse(line)
+        document = json_text.parse(line)
         if document is None:
             return None
         documents.append(document)
@@ -184,13 +184,7 @@ def read(text: str) -> JsonOutput | None:
 
 def _may_be_document(line: str) -> bool:
     stripped = line.strip()
-    return stripped[:1] + stripped[-1:] in ("{}", "[]") or _omission(line) is not None
-
-
-def _omission(line: str) -> str | None:
-    """The marker that a line of shortened JSON lines is, if it is one."""
-    inner = line.strip()[1:-1]
-    return inner if MARKER.fullmatch(inner) else None
+    return stripped[:1] + stripped[-1:] in ("{}", "[]") or MARKER.fullmatch(stripped[1:-1]) is not None
 
 
 def _ranked(value: Object) -> list[int]:
