@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contextfold.overflow import Overflow, next_size
+from contextfold.overflow.next_size import room_beside
 
 TABLE = [
     # verdict, sent by our count, window, taken before -> aim at
@@ -31,6 +32,11 @@ TABLE = [
         29_000,
     ),
     ("an answer larger than the rate", Overflow("rate_limit_too_small", 10_000, 60_000), 40_000, 64_000, 0, 5_000),
+    ("a rate nearly as large", Overflow("rate_limit_too_small", 39_900, 41_000), 40_000, 64_000, 0, 36_000),
+    ("an answer larger than half", Overflow("rate_limit_too_small", 10_000, 48_000), 40_000, 64_000, 0, 5_000),
+    ("counted lighter than here", Overflow("prompt_too_long", 8_000, 9_000), 18_000, 64_000, 0, 8_000),
+    ("a limit of nothing", Overflow("prompt_too_long", 0), 4_000, 64_000, 0, 1),
+    ("no figure: never above the window", Overflow("prompt_too_long"), 64_000, 20_000, 0, 20_000),
     ("no tokens at all", Overflow("rate_limit_too_small", 0, 41_000), 40_000, 64_000, 0, 1),
 ]
 
@@ -43,3 +49,11 @@ def test_the_size_follows_from_what_the_refusal_says(
 ) -> None:
     assert next_size(verdict, sent, window, accepted) == expected, promise
     assert next_size(verdict, sent, window, accepted) < sent
+
+
+@pytest.mark.parametrize(
+    ("prompt", "window", "room"), [(5_000, 10_000, 4_900), (9_990, 10_000, 5), (10_000, 10_000, 0)]
+)
+def test_an_answer_gets_what_a_prompt_leaves_but_for_a_margin(prompt: int, window: int, room: int) -> None:
+    """A hundredth of the window, and never more than half of what is left."""
+    assert room_beside(prompt, window) == room

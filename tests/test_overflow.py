@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from contextfold.errors import ContextOverflow
 from contextfold.overflow import Overflow, classify
+from contextfold.overflow.classifying import BARE_FILL
 
 PROMPT, OUTPUT, ITEM = "prompt_too_long", "output_budget", "item_too_long"
 RATE, TRUNCATED, MALFORMED = "rate_limit_too_small", "truncated_silently", "malformed_history"
@@ -586,6 +587,9 @@ LOOK_ALIKES = [
     "Prompt blocked: prohibited content",
     "请求过于频繁，已触发限流",
     "max_tokens 超过限制 8192",
+    "Vous avez dépassé le nombre de connexions",
+    "Rate limit reached on tokens per min (TPM): Limit 30000, Requested 30000.",
+    "Your request takes too long: see messages.3.tool_call_id.",
 ]
 
 NAMED = [
@@ -669,6 +673,17 @@ class Unreadable:
         raise RuntimeError("the stream was not read")
 
 
+class Printed(Exception):
+    def __str__(self) -> str:
+        return ANTHROPIC
+
+
+class Broken(Exception):
+    @property
+    def body(self) -> Any:
+        raise RuntimeError("the stream was not read")
+
+
 def with_response(response: Any) -> Exception:
     error = RuntimeError("HTTP error")
     error.response = response  # type: ignore[attr-defined]
@@ -689,6 +704,10 @@ WRAPPED: Mapping[str, Any] = {
     "a cause": cause(ProviderError(ANTHROPIC), RuntimeError("the call failed")),
     "a context": context(ProviderError(ANTHROPIC), RuntimeError("the call failed")),
     "an argument": RuntimeError("failed", ProviderError(ANTHROPIC)),
+    "an argument that prints as little": RuntimeError("failed", with_response(Response())),
+    "an exception that says more when printed": Printed(),
+    "an exception with a part that breaks": Broken(ANTHROPIC),
+    "a bytearray": bytearray(json.dumps(ANTHROPIC_BODY).encode()),
     "a group": ExceptionGroup("several", [ValueError("x"), ProviderError(ANTHROPIC)]),
     "a response": with_response(Response()),
     "botocore's mapping": with_response({"Error": {"Code": "ValidationException"}, "message": ANTHROPIC}),
@@ -709,6 +728,7 @@ def test_our_own_exception_says_its_figures_itself() -> None:
 def test_a_failure_while_handling_an_overflow_is_not_that_overflow() -> None:
     """A fallback model's own error has a status of its own; ``from None`` and a rate limit speak for themselves too."""
     refused = ProviderError("invalid x-api-key", status_code=401)
+    assert classify(cause(ProviderError(ANTHROPIC), RuntimeError("the call failed")), status=429) is None
     assert classify(context(ProviderError(ANTHROPIC), refused)) is None
     assert classify(context(ProviderError(ANTHROPIC), ProviderError("Overloaded", status_code=529))) is None
     assert classify(cause(ProviderError(ANTHROPIC), RuntimeError("Rate limit reached"))) is None
@@ -736,6 +756,18 @@ def test_an_answer_of_which_nothing_but_the_status_is_told_is_read_where_it_came
     assert classify(told(f"{bare} - the model does not exist")) is None
     empty = BadRequestError("litellm.BadRequestError: AnthropicException - ")
     assert (classify(empty), classify(empty, fill=0.9)) == (None, Overflow("prompt_too_long"))
+
+
+class Empty:
+    status_code = 413
+    text = ""
+
+
+@pytest.mark.parametrize("given", [{"status": 400}, {"status": 413, "body": b""}, {"error": with_response(Empty())}])
+def test_a_refusal_without_a_word_is_about_the_size_of_a_request_that_fills_the_window(given: dict[str, Any]) -> None:
+    assert classify(**given, fill=BARE_FILL) == Overflow("prompt_too_long")
+    assert classify(**given, fill=BARE_FILL - 0.01) is None
+    assert classify(**given, code="content_filter", fill=1.0) is None
 
 
 def test_a_ring_of_exceptions_ends() -> None:
@@ -780,6 +812,8 @@ def test_answers_that_succeeded_are_read_for_silent_truncation_only() -> None:
     assert classify({"stop_reason": "model_context_window_exceeded"}) == Overflow("truncated_silently")
     assert classify({"truncated": True, "content": "..."}) == Overflow("truncated_silently")
     assert classify({"finish_reason": "length"}) is None
+    assert classify({"truncated": True, "prompt_tokens": 9000, "n_ctx": 4096}) == Overflow(TRUNCATED, 4096, 9000)  # type: ignore[arg-type]
+    assert classify({"truncated": "no"}) is None
 
 
 def test_a_validation_error_that_names_its_field_by_place() -> None:
@@ -792,6 +826,9 @@ def test_a_validation_error_that_names_its_field_by_place() -> None:
     error = {"param": "messages[3].content", "message": "string too long", "code": "string_above_max_length"}
     assert classify({"error": error}) == Overflow("item_too_long")
     assert classify({"error": {**error, "param": "user"}}) is None
+    few = "Invalid 'messages[3].content': array too long. Expected an array with maximum length 20."
+    assert classify(few) == Overflow("item_too_long", 20)
+    assert classify(few.replace("[3].content", "")) == Overflow("prompt_too_long")
 
 
 def test_things_that_break_when_read_say_nothing() -> None:

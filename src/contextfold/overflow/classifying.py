@@ -69,7 +69,7 @@ def _classified(
         given.read(error)
         return _verdict(given) or (_bare_verdict(given) if is_full else None)
     found = _verdict(given) or (None if _is_another_matter(given) else _chain_verdict(error))
-    return found or (_bare_verdict(read_exception(error)) if is_full else None)
+    return found or (_bare_verdict(read_exception(error, given)) if is_full else None)
 
 
 def _bare_verdict(said: ErrorText) -> Overflow | None:

@@ -180,7 +180,6 @@ def _figures_in_shapes(text: str) -> tuple[dict[str, int], set[int]]:
         for name, digits in match.groupdict().items():
             found[name] = whole_number(digits)
             places.add(match.start(name))
-    found.pop("least", None)
     return found, places
 
 

@@ -76,7 +76,7 @@ class ErrorText:
 
     def add_status(self, value: object) -> None:
         """An HTTP status; anything else is passed over."""
-        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
+        if isinstance(value, int) and 100 <= value < 600:
             self.statuses.append(value)
 
     def add_code(self, value: object) -> None:
@@ -138,9 +138,9 @@ class ErrorText:
         self.texts.append(text[done:])
 
 
-def read_exception(error: BaseException) -> ErrorText:
-    """What an exception itself says, without those that caused it."""
-    said = ErrorText()
+def read_exception(error: BaseException, said: ErrorText | None = None) -> ErrorText:
+    """What an exception itself says, without those that caused it; beside what is ``said`` of it already."""
+    said = ErrorText() if said is None else said
     said.add_code(type(error).__name__)
     for name in ("status_code", "status", "code", "type"):
         said.add_code(_attribute(error, name))
