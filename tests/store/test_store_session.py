@@ -13,7 +13,7 @@ from conversations import SYSTEM, said, turn, turns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contextfold import Compactor, InputError
+from contextfold import Compactor, InputError, count_tokens
 from contextfold.conversation.ledger import FATES
 from contextfold.errors import StoreConflict
 from contextfold.store import Session, open_store
@@ -219,6 +219,17 @@ def test_each_overflow_of_the_provider_makes_the_view_smaller(store: SQLStore) -
     assert again.tokens_after < result.tokens_after
     with pytest.raises(InputError, match="does not say that the prompt was too long"):
         session.compact(overflow=ValueError("no"))
+
+
+def test_a_refusal_without_a_word_is_about_the_size_of_a_view_that_fills_the_window(store: SQLStore) -> None:
+    session = Compactor(window=64_000, trigger=None).session("thread", store)
+    session.append(turns(20))
+    mute = ProviderError("400 Bad Request")
+    with pytest.raises(InputError, match="does not say that the prompt was too long"):
+        session.compact(overflow=mute)
+    before = count_tokens(session.view())
+    full = Compactor(window=int(before * 1.1), trigger=None).session("thread", store)
+    assert full.compact(overflow=mute).tokens_after < before
 
 
 def test_a_view_can_be_changed_by_whoever_gets_it(store: SQLStore) -> None:

@@ -141,9 +141,10 @@ class CompactionPlugin(BasePlugin):
 
         Any other error is the agent's, and so is a refusal that nothing can mend.
         """
-        if classify(error) is None or _is_elsewhere(llm_request):
-            return None
         known = self._conversation(callback_context)
+        fill = known.result.tokens_after / known.result.window if known.result is not None else None
+        if classify(error, fill=fill) is None or _is_elsewhere(llm_request):
+            return None
         refusals, results = [error], list[CompactionResult]()
         llm = callback_context.get_invocation_context().agent.canonical_model
 

@@ -434,10 +434,10 @@ class Session:
 
     async def _limit_after(self, error: object, request: SessionRequest, ports: Ports, observer: Observer) -> int:
         """Tokens that the next view may have after a refusal of the present one. A limit that it names is learned."""
-        found = classify(error)
+        size, limits = await (await self._now(ports)).look(request, ports)
+        found = classify(error, fill=size.tokens / limits.window)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):
             raise InputError(f"overflow is {shown(error)}, which does not say that the prompt was too long")
-        size, limits = await (await self._now(ports)).look(request, ports)
         windows = self._means.windows
         limit = next_size(found, size.tokens, limits.window, windows.accepted("", None))
         if found.limit is not None and found.limit > 0 and found.kind == "prompt_too_long":

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,26 @@ def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBacke
     assert SUMMARY in said(main.sent[1])
     ask(agent, color, [HumanMessage("[next]", id="next")])
     assert len(main.sent) == 3
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize(("share", "calls"), [(1.4, 2), (2, 1)])
+def test_a_refusal_without_a_word_is_one_of_size_where_the_window_is_nearly_full(
+    backend: FilesystemBackend, color: str, share: float, calls: int
+) -> None:
+    thread = questions(40)
+    main = ScriptedModel(script=lambda messages, number: "ok" if number else BadRequestError("Error code: 400"))
+    main.profile = {"max_input_tokens": int(share * count_tokens(thread))}
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4))
+    with nullcontext() if calls == 2 else pytest.raises(BadRequestError):
+        ask(deep_agent(main, backend, middleware), color, thread)
+    assert len(main.sent) == calls
+
+
+class BadRequestError(Exception):
+    """An answer without a body."""
+
+    status_code = 400
 
 
 @pytest.mark.parametrize("words", [40, 3_000])

@@ -236,6 +236,18 @@ def test_an_overflow_is_answered_by_a_smaller_request_and_no_tool_runs_twice(
     assert len(RAN) == len(set(RAN)) == 40
 
 
+def test_a_refusal_without_a_word_is_one_of_size_where_the_window_is_nearly_full(server: ProviderServer) -> None:
+    async def play() -> None:
+        server._provider.script = None
+        async with talk(server, CompactionPlugin(window=WINDOW, trigger=None)) as told:
+            server.faults.add(Fault.http_error(400, body=""), when=lambda request: request.tokens > 0.8 * WINDOW)
+            while all(request.status == 200 for request in server.requests):
+                assert await told.say("question " + "word " * 1_050)
+
+    asyncio.run(play())
+    assert [request.status for request in server.requests[-2:]] == [400, 200]
+
+
 def test_what_is_sent_behind_a_refusal_is_of_the_session_whose_request_was_refused(server: ProviderServer) -> None:
     """Sessions of two people may have one id, and one of them speaks while a request of the other is under way."""
 

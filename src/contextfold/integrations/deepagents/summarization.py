@@ -176,10 +176,11 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         if budget is not None and turn.tokens > budget:
             turn = await passes.with_results_moved(turn, budget, files)
             _check(turn, budget)
-        response, refusal = await _sent(turn, request, handler, files)
+        window = helper.window(sending)
+        response, refusal = await _sent(turn, request, handler, files, window)
         if refusal is not None:
             turn = await self._smaller(turn, refusal, answer_limit(request), files)
-            response, again = await _sent(turn, request, handler, files)
+            response, again = await _sent(turn, request, handler, files, window)
             if again is not None:
                 raise _exhausted(f"the {turn.tokens:,} tokens that were left", turn) from again.error
         return with_update(response, turn.update())
@@ -221,23 +222,25 @@ class _Refusal:
 
 
 async def _sent(
-    turn: ModelTurn, request: ModelRequest[Any], handler: Callable[..., Any], files: Files
+    turn: ModelTurn, request: ModelRequest[Any], handler: Callable[..., Any], files: Files, window: int | None
 ) -> tuple[Any, _Refusal | None]:
     """The response, or the refusal for size. Other errors are raised as they are."""
     try:
         return await files.ports.call(handler, with_view(request, turn.sent, turn.messages)), None
     except Exception as error:
-        overflow = _overflow(error)
+        overflow = _overflow(error, turn.tokens / window if window else None)
         if overflow is None:
             raise
         return None, _Refusal(error, overflow)
 
 
-def _overflow(error: Exception) -> Overflow | None:
-    """What an error says about the size of the request; None if it says nothing about that."""
+def _overflow(error: Exception, fill: float | None) -> Overflow | None:
+    """What an error says about the size of the request, which takes this share of the window; None if it says nothing
+    about that.
+    """
     if is_control_flow(error):
         return None
-    found = classify(error)
+    found = classify(error, fill=fill)
     if found is not None and found.kind in TOO_LONG:
         return found
     # LangChain's own error may come without any words that we know.
