@@ -89,6 +89,20 @@ def test_nothing_comes_where_the_line_that_answers_is_in_the_view() -> None:
         assert ("recalled" in [event.name for event in out.events]) is comes
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Which port does the gateway listen on?", "On which port does it listen, qwertyuiop asdfghjkl zxcvbnm?"],
+)
+def test_what_left_comes_back_whatever_else_in_the_view_has_the_words_and_whatever_no_one_said(question: str) -> None:
+    history = talk({3: FACTS[0]})
+    history += [
+        {"role": role, "content": "A port, a gateway: listen."} for _ in range(9) for role in ("user", "assistant")
+    ]
+    compactor = Compactor(window=WINDOW, policy=Policy(recall=True, evidence=False))
+    before = compactor.compact(history)
+    assert "8443" in text_of(asked(compactor, history, question, before.compaction).messages)
+
+
 @given(
     places=st.lists(st.integers(1, 40), min_size=4, max_size=4, unique=True),
     question=st.sampled_from(

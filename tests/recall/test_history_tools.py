@@ -18,7 +18,7 @@ from contextfold import Compactor, count_tokens
 from contextfold.errors import InputError
 from contextfold.quoting import unquoted
 from contextfold.recall import HistoryTools, MessageSearch, search
-from contextfold.recall.tools import LEAST_TOKENS, READ, SEARCH
+from contextfold.recall.tools import LEAST_TOKENS, MOST_RESULTS, READ, SEARCH
 
 
 def history(*texts: str) -> MessageSearch:
@@ -92,10 +92,46 @@ def test_many_hits_are_cut_and_that_is_said() -> None:
         (READ, {"start": -1}, "start must be at least 0"),
         (READ, "[1]", "the arguments must be an object"),
         (READ, "{", "could not be carried out"),
+        (READ, '{"start": 1e999}', "could not be carried out"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_answered_with_the_reason(name: str, arguments: Any, problem: str) -> None:
     assert problem in HistoryTools(history("hello")).dispatch(name, arguments)
+
+
+def test_no_more_hits_are_given_than_one_answer_may_have() -> None:
+    answer = HistoryTools(history(*["needle"] * 40), 4_000).dispatch(SEARCH, {"query": "needle", "limit": 40})
+    assert len(re.findall(r"^\[", answer, re.MULTILINE)) == MOST_RESULTS
+
+
+@pytest.mark.parametrize("text", ["[1]\n" * 3_000, "数据库连接超时" * 400])
+def test_what_takes_more_room_than_its_characters_is_within_the_limit_too(text: str) -> None:
+    """Lines that are quoted, and scripts with more tokens."""
+    for limit in (LEAST_TOKENS, 2_000):
+        tools = HistoryTools(history(text), limit)
+        assert size(tools.dispatch(READ, {"start": 0})) <= limit
+        assert size(tools.dispatch(SEARCH, {"query": text[:3]})) <= limit
+
+
+def test_half_a_surrogate_pair_in_a_query_is_no_error() -> None:
+    assert [hit.index for hit in search([{"role": "user", "content": "the port"}], "port \ud83d")] == [0]
+
+
+def test_what_a_model_thought_is_neither_found_nor_shown() -> None:
+    said = {"role": "assistant", "content": [{"type": "thinking", "thinking": "zebra", "signature": "s"}]}
+    said["content"].append({"type": "text", "text": "the port"})  # type: ignore[attr-defined]
+    found = MessageSearch([said], format="anthropic")
+    assert found.search("zebra") == []
+    assert [entry.text for entry in found.read()] == ["the port"]
+
+
+@pytest.mark.parametrize("roles", [None, "user", "assistant"])
+def test_what_is_found_of_one_role_scores_in_memory_as_in_a_store(roles: str | None) -> None:
+    texts = [("user", "port"), ("assistant", "port of the gateway"), ("assistant", "hay"), ("user", "hay " * 9)]
+    talk = [{"role": role, "content": text} for role, text in texts]
+    session = Compactor(window=8_000).session("t", "sqlite://")
+    session.append(talk)
+    assert session.search("port gateway", roles=roles) == search(talk, "port gateway", roles=roles)
 
 
 def test_another_tool_is_left_to_others() -> None:
@@ -236,3 +272,6 @@ def test_what_a_tool_returned_in_a_message_of_the_users_is_the_tools(format: str
     assert roles(result, "zebra") == roles(result, "zebra", "tool") == ["tool"]
     assert roles(result, "zebra", "user") == []
     assert roles(both, "giraffe") == roles(both, "giraffe", "user") == ["user"]
+    if format == "anthropic":
+        picture = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+        assert roles({**result, key: [*result[key], picture]}, "zebra") == ["user"]

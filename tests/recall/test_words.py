@@ -99,6 +99,7 @@ def test_any_query_can_be_asked(query: str) -> None:
         ("limit 4096", "4096 is the limit", True),
         ("limit 4096", "4096", True),
         ('limit "4096"', "limit", False),
+        ('"the limit" "4096"', "the limit is 8192", False),
         ("库", "数据库连接", True),
         ("时", "连接超时", False),  # a lone character is found where a pair begins with it
         ("数据库的端口", "数据库连接超时", True),  # no text has it all, so its pairs are looked for
@@ -159,6 +160,21 @@ def best(query: str, *texts: str) -> list[int]:
 )
 def test_the_best_come_first(query: str, texts: list[str], order: list[int]) -> None:
     assert best(query, *texts) == order
+
+
+def test_a_name_comes_first_however_many_others_hold_more_of_the_rest() -> None:
+    texts = ["the port of the gateway, the port"] * 300
+    assert best("port of the gateway in app.py", *texts[:150], "word " * 3_000 + "app.py", *texts[150:])[0] == 150
+
+
+def test_as_many_are_found_as_are_asked_for() -> None:
+    assert len(best("needle", *["needle"] * 250)) == 250
+
+
+def test_a_phrase_is_found_where_a_very_long_text_goes_on() -> None:
+    words = [f"w{n}" for n in range(20_000)]
+    for place in (0, 7_995, 8_000, 19_990):
+        assert found(f'"{" ".join(words[place : place + 6])}"', " ".join(words))
 
 
 def test_a_message_beside_a_good_one_gains_from_it() -> None:

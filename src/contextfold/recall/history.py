@@ -162,7 +162,7 @@ def _without_data(part: Part) -> Part:
 
 
 def indexed(entries: Iterable[HistoryEntry], roles: tuple[str, ...] | None = None) -> MemoryIndex:
-    """An index of messages, of these roles alone. How rare a word is, all messages together say."""
+    """An index of messages, of these roles alone. How many messages there are, and how long, all together say."""
     index = MemoryIndex()
     for entry in entries:
         index.add(entry.index, entry.text, found=roles is None or entry.role in roles)
