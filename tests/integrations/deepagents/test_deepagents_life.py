@@ -83,6 +83,21 @@ def test_a_thread_that_was_cleared_and_grows_again_loses_nothing(backend: Filesy
     assert all(f"[h{turn}]" in next(tmp_path.rglob("*.md")).read_text() for turn in range(100, 130))
 
 
+def test_what_leaves_a_state_that_lost_messages_is_saved_whatever_an_event_of_deepagents_says(
+    backend: FilesystemBackend, tmp_path: Path
+) -> None:
+    """Its cutoff lies behind all that is left, so it tells nothing of which messages the file has."""
+    agent = deep_agent(ScriptedModel(), backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
+    summary = HumanMessage("They talked.", additional_kwargs={"lc_source": "summarization"})
+    event = {"cutoff_index": 60, "summary_message": summary, "file_path": None}
+    ask(agent, questions(10))
+    agent.update_state(THREAD, {EVENT: event})
+    ask(agent, questions(10, start=10))
+    assert 30 < agent.get_state(THREAD).values[EVENT]["cutoff_index"] < 60
+    saved = next(tmp_path.rglob("*.md")).read_text()
+    assert all(f"[h{turn}]" in saved for turn in range(17))
+
+
 def test_a_rewound_thread_has_the_event_of_its_checkpoint(backend: FilesystemBackend) -> None:
     main = ScriptedModel()
     agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
