@@ -333,6 +333,30 @@ def test_what_a_hook_pins_for_one_call_makes_no_summary_of_another() -> None:
         assert (kept in views[-1]) == (before is not None)
 
 
+def test_what_is_prepared_behind_a_failure_has_nothing_of_what_a_hook_pinned_for_one_call() -> None:
+    asked: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) == 1:
+            raise RuntimeError("the provider is away")
+        return "The user asks for one module after the other; all were looked at."
+
+    subject, messages, kept = compactor(summarizer), list[Message](), turn(3)[1]
+    while subject.due(messages) is None:
+        messages = [*messages, *turn(len(messages) // 2)]
+    pins = Pins(predicate=lambda message: message.text == kept["content"])
+    for _ in range(2):
+        assert not subject.compact(messages, before=lambda proposal: pins).changed
+        messages = [*messages, *turn(len(messages) // 2)]
+    while is_preparing():
+        time.sleep(0.005)
+    out = subject.compact(messages)
+    assert out.changed
+    assert len(asked) == 2
+    assert kept not in out.messages
+
+
 def test_what_is_prepared_has_nothing_of_the_instructions_of_one_call_nor_stands_in_for_them() -> None:
     asked: list[str] = []
 
