@@ -303,6 +303,20 @@ def test_where_no_limit_is_named_the_next_view_may_be_as_large_as_what_was_taken
 
 
 @COLORS
+def test_a_window_that_is_learned_without_a_figure_is_below_what_was_refused_in_a_new_conversation_too(
+    color: str,
+) -> None:
+    """Its views are counted as the provider did in another one, so what was refused is not to be made larger again."""
+    provider, subject = Provider(10_000, ratio=2.0), Compactor(window=100_000)
+    call(color, subject, provider, conversation(90))
+    provider.limit, provider.names_limit, count = 5_000, False, len(provider.sent)
+    call(color, subject, provider, conversation(40, words=30))
+    refused, *others = provider.sent[count:]
+    assert refused > 5_000 > max(others)
+    assert subject.windows.learned("", None) < refused
+
+
+@COLORS
 def test_a_cap_on_bytes_is_no_window(color: str) -> None:
     """A picture may weigh a megabyte and few tokens: later requests without it would be made smaller for nothing."""
     wire, subject, sent = conversation(60), Compactor(window=100_000), list[int]()
