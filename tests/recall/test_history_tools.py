@@ -114,7 +114,10 @@ def test_what_takes_more_room_than_its_characters_is_within_the_limit_too(text: 
 
 
 def test_half_a_surrogate_pair_in_a_query_is_no_error() -> None:
-    assert [hit.index for hit in search([{"role": "user", "content": "the port"}], "port \ud83d")] == [0]
+    talk, session = [{"role": "user", "content": "the port"}], Compactor(window=8_000).session("t", "sqlite://")
+    session.append(talk)
+    assert [hit.index for hit in search(talk, "port \ud83d")] == [0]
+    assert [hit.index for hit in session.search("port \ud83d")] == [0]
 
 
 def test_what_a_model_thought_is_neither_found_nor_shown() -> None:

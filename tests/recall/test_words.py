@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contextfold import Compactor
 from contextfold.recall import search
 from contextfold.recall.memory import MemoryIndex
-from contextfold.recall.ranking import rank
+from contextfold.recall.ranking import place_of, rank
 from contextfold.recall.snippets import WIDTH, snippet
 from contextfold.recall.words import LONGEST, parse_query, words_of
 
@@ -137,11 +137,11 @@ def test_any_word_finds_a_text_in_any_form_and_quoted_words_must_be_there(query:
     assert found(query, text) == hit
 
 
-def best(query: str, *texts: str) -> list[int]:
+def best(query: str, *texts: str, limit: int | None = None) -> list[int]:
     index = MemoryIndex()
     for n, text in enumerate(texts):
         index.add(n, text)
-    return [one.index for one in rank(parse_query(query), index, len(texts))]
+    return [one.index for one in rank(parse_query(query), index, limit or len(texts))]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,12 @@ def test_the_best_come_first(query: str, texts: list[str], order: list[int]) -> 
 
 
 def test_a_name_comes_first_however_many_others_hold_more_of_the_rest() -> None:
-    texts = ["the port of the gateway, the port"] * 300
-    assert best("port of the gateway in app.py", *texts[:150], "word " * 3_000 + "app.py", *texts[150:])[0] == 150
+    texts = [*["the port of the gateway, the port"] * 150, *["hay"] * 300, "word " * 3_000 + "app.py"]
+    assert best("port of the gateway in app.py", *texts, limit=2)[0] == 450
+
+
+def test_however_long_a_message_is_its_rows_stand_in_their_order() -> None:
+    assert place_of(0, 0, 1 << 40) < place_of(0, 1, 1) < place_of(1, 0, 1)
 
 
 def test_as_many_are_found_as_are_asked_for() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from contextfold import formats, json_values
 from contextfold.errors import InputError, message_list, shown, whole_number
 from contextfold.harness import without_notes
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolResult, well_formed
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolResult
 from contextfold.recall.markdown import as_markdown
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, rank
@@ -175,7 +175,7 @@ def checked(
     """The query and the roles of a search. Raises ``InputError`` for what cannot be asked."""
     if not isinstance(query, str):
         raise InputError(f"the query is {shown(query)}: it must be text")
-    asked = parse_query(well_formed(query))
+    asked = parse_query(query)
     if asked.is_empty:
         raise InputError(f"the query {query!r} has no word to look for")
     whole_number("limit", limit, 1)
