@@ -541,8 +541,11 @@ def test_every_request_of_openais_tool_runner_is_compacted_as_the_page_says(keep
     def answer(_: Any) -> Answer:
         return Answer("Done.") if next(numbers) > 19 else Answer("", tool_calls=(ToolCall("read", {}),))
 
-    with ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server:
-        client: Any = openai.OpenAI(base_url=server.openai_url, api_key="any").with_options(max_retries=0)
+    with (
+        ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server,
+        openai.OpenAI(base_url=server.openai_url, api_key="any") as opened,
+    ):
+        client: Any = opened.with_options(max_retries=0)
         create = client.responses.create = over_openai.with_compaction(client.responses.create, Compactor())
         client.with_options = lambda **_: client
         runner = runners.ResponsesToolRunner(functions=[runners.RegisteredFunction(tool, lambda _: "word " * 900)])
