@@ -204,6 +204,17 @@ class TestSnippets:
         assert len(shown) <= WIDTH
         assert shown.startswith("…") == (not text.startswith(shown[:20]))
 
+    def test_a_name_is_shown_rather_than_more_of_the_words_around_it(self) -> None:
+        text = "the port of the gateway " + "lorem " * 300 + "app.py " + "ipsum " * 300
+        assert "app.py" in snippet(text, parse_query("port of the gateway in app.py"))
+
+    def test_letters_that_are_two_in_lower_case_move_no_place(self) -> None:
+        text = "İ" * 600 + " the port is 8443 " + "ipsum " * 300
+        assert "8443" in snippet(text, parse_query("port 8443"))
+
+    def test_half_of_a_letter_that_is_spelled_by_its_numbers_is_not_shown(self) -> None:
+        assert snippet('{"a": "\\ud83d the port"}', parse_query("port")).encode()
+
     def test_chinese_places_are_shown(self) -> None:
         text = "无关内容。" * 100 + "数据库连接超时。" + "无关内容。" * 100
         assert "数据库连接超时" in snippet(text, parse_query("连接超时"))
