@@ -53,6 +53,7 @@ def test_a_prompt_or_an_image_quoted_back_hides_nothing_and_takes_no_time(quoted
         assert verdict is not None
         assert verdict.kind == "prompt_too_long"
     assert classify(message=f"{ANTHROPIC}\n{'a' * 400_000}") == FOUND
+    assert classify(message=f"{'a' * 40_000} {ANTHROPIC} {'a' * 40_000}") == FOUND
     assert time.process_time() - started < 2.0
 
 

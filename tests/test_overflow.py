@@ -24,6 +24,7 @@ RATE, TRUNCATED, MALFORMED = "rate_limit_too_small", "truncated_silently", "malf
 
 # text, limit, used
 TOO_LONG: list[tuple[str, int | None, int | None]] = [
+    ("BadRequestException: 9000 tokens exceed the limit of 8192 tokens", 8192, 9000),
     ("InternalError.Algo.InvalidParameter: Range of input length should be [1, 202745]", 202745, None),
     ("Payload too large: the request has 5242881 bytes, and the limit is 5242880 bytes", None, None),
     (
@@ -678,6 +679,11 @@ class Printed(Exception):
         return ANTHROPIC
 
 
+class Unruly(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("not now")
+
+
 class Broken(Exception):
     @property
     def body(self) -> Any:
@@ -816,6 +822,17 @@ def test_answers_that_succeeded_are_read_for_silent_truncation_only() -> None:
     assert classify({"truncated": "no"}) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "of_bytes"),
+    [("request entity too large", True), ("Request too large: it exceeds the context window.", False)],
+)
+def test_a_request_that_is_too_large_as_it_was_sent_says_nothing_about_the_window(text: str, of_bytes: bool) -> None:
+    """Else its window would be learned, or that of the other one never."""
+    verdict = classify(text)
+    assert verdict is not None
+    assert verdict.of_bytes is of_bytes
+
+
 def test_a_validation_error_that_names_its_field_by_place() -> None:
     long = {"loc": ["messages", 3, "content"], "msg": "String should have at most 1048576 characters"}
     assert classify({"detail": [long]}) == Overflow("item_too_long", 1_048_576)
@@ -840,6 +857,7 @@ def test_things_that_break_when_read_say_nothing() -> None:
     assert classify(with_response(Unreadable())) is None
     assert classify(None) is None
     assert classify(b"\xff\xfe{[") is None
+    assert classify(Unruly()) is None
     assert classify("[" * 5000 + "'") is None
     nested: Any = ANTHROPIC
     for _ in range(40):

@@ -269,8 +269,8 @@ def _by_arithmetic(text: str, figures: Figures) -> tuple[Overflow | None] | None
         # exactly full is refused as well: some servers want a token to spare
         return (Overflow("output_budget", limit, prompt, answer=answer) if prompt + answer >= limit else None,)
     if windowed and prompt is not None and limit is not None and prompt < limit and ONLY_ANSWER.search(text):
-        # the prompt fits, and the text is about the answer
-        return (Overflow("output_budget", limit, prompt, answer=answer),)
+        # the prompt fits, and the text is about the answer, whose figure is not there
+        return (Overflow("output_budget", limit, prompt),)
     if (_number(_NEGATIVE_ANSWER_ROOM, text) or 0) > 1:  # the prompt left less than no room; -1 is a caller's "no cap"
         return (Overflow("prompt_too_long", limit),)
     return None
