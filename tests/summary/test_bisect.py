@@ -58,6 +58,10 @@ def silent(limit: int, used: int) -> Exception:
     return ProviderError("Input is too long for requested model.")
 
 
+def mute(limit: int, used: int) -> Exception:
+    return ProviderError("Error code: 400")
+
+
 def one_figure(limit: int, used: int) -> Exception:
     return ContextOverflow(limit=limit)
 
@@ -294,6 +298,16 @@ def test_a_window_that_is_unknown_or_wrongly_declared_is_found(reject: Any, decl
     assert made.stats.learned_window <= (2 * limit if reject in (silent, budget) else limit)  # halving may stop above
     assert made.stats.calls == len(summarizer.prompts) <= 3 * least_calls(units, limit) + 20
     assert "summary_overflowed" in {event.name for event in observer.events}
+
+
+def test_a_refusal_without_a_word_is_one_of_size_where_the_window_that_was_told_is_nearly_full() -> None:
+    """Two vendors send an empty body. Of a short prompt it says nothing, and the error is raised as it is."""
+    units = conversation([400] * 60)
+    summarizer = Limited(6_000, mute, window=9_000)
+    assert ask(summarizer, units).covered == set(range(60))
+    assert everything_was_read(units, summarizer)
+    with pytest.raises(ProviderError, match="400"):
+        ask(Limited(6_000, mute, window=200_000), units)
 
 
 def test_a_limit_named_once_is_kept_for_the_whole_run() -> None:

@@ -277,15 +277,15 @@ class Requester:
         answer_tokens = request.answer_tokens
         while True:
             calls += 1
+            size = self.count(prompt)
             try:
                 answer = await self.asker.answer(model, prompt, answer_tokens, request.kind)
             except Exception as error:
-                found = overflow.classify(error)
+                found = overflow.classify(error, fill=size / self.limits.tokens if self.limits.tokens else None)
                 if found is None or found.kind not in _BISECTABLE:
                     raise
                 return RequestOutcome(None, found, tuple(refusals), calls, read, written, model.name)
             text = clean(answer.text)
-            size = self.count(prompt)
             read += answer.input_tokens or size
             written += answer.output_tokens or self.count(text)
             if (unread := _unread(answer, size)) is not None:
