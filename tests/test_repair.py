@@ -50,6 +50,16 @@ def test_a_result_behind_a_human_message_moves_up_to_its_call() -> None:
     assert [place.position for place in repair(messages)] == [0, 1, 3, 2, 4]
 
 
+def test_what_stands_for_a_result_is_joined_to_the_words_behind_it_where_roles_alternate() -> None:
+    """Also in a view that is not sent at once."""
+    call = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+    talk = [("user", "hi"), ("assistant", [call]), ("user", "never mind"), ("assistant", "fine"), ("user", "go on")]
+    history = [{"role": role, "content": content} for role, content in talk]
+    view = Compactor(window=8_000).compact(history, format="anthropic").messages
+    assert [message["role"] for message in view] == [role for role, _ in talk]
+    assert [block["type"] for block in view[2]["content"]] == ["tool_result", "text"]
+
+
 def test_a_message_with_results_of_several_turns_is_taken_apart() -> None:
     """Anthropic: each turn's results open the message behind it."""
     late = Message("user", (*results("c", "a", "b").parts, Text("done?")))
