@@ -189,6 +189,14 @@ def test_a_mapping_means_that_all_must_hold(trigger: Any, fires: bool) -> None:
     assert (before(SummarizationMiddleware(writer(), trigger=both), talk(30)) is not None) is fires
 
 
+def test_what_keep_names_is_above_a_mapping_only_where_all_of_it_is() -> None:
+    told: list[Event] = []
+    trigger: Any = {"tokens": 4_000, "messages": 6}
+    middleware = SummarizationMiddleware(writer(), trigger=trigger, keep=("messages", 8), on_event=told.append)
+    assert before(middleware, talk(40, words=100)) is not None
+    assert "trigger_below_keep" not in [event.name for event in told]
+
+
 @BOTH
 def test_a_model_by_name_is_made_by_langchain(middleware: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langchain.agents.middleware.summarization.init_chat_model", lambda name: writer(name=name))
