@@ -60,6 +60,16 @@ def test_what_stands_for_a_result_is_joined_to_the_words_behind_it_where_roles_a
     assert [block["type"] for block in view[2]["content"]] == ["tool_result", "text"]
 
 
+def test_the_ledger_says_why_a_message_that_no_record_dropped_is_not_in_the_view() -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.py"}]}
+    empty = {"role": "assistant", "content": []}
+    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [call]}, result, dict(result), empty]
+    out = Compactor(window=8_000).compact([*history, {"role": "user", "content": "go on"}], format="anthropic")
+    dropped = {entry.index: entry.reason for entry in out.ledger if entry.fate == "dropped"}
+    assert dropped == {3: "a result that was there already, word for word", 4: "it says nothing"}
+
+
 def test_a_message_with_results_of_several_turns_is_taken_apart() -> None:
     """Anthropic: each turn's results open the message behind it."""
     late = Message("user", (*results("c", "a", "b").parts, Text("done?")))
