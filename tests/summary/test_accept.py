@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contextfold import Compactor
 from contextfold.errors import PolicyError
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.summary.accept import TINY_INPUT, clean, rejection
@@ -120,6 +121,108 @@ def test_a_refusal_is_rejected(text: str) -> None:
 )
 def test_a_placeholder_never_becomes_a_summary(text: str) -> None:
     assert str(judged(text)).startswith("it is a placeholder")
+
+
+NO_SUMMARY = """
+Summarization failed.
+Unable to summarize the conversation.
+Could not generate a summary.
+无法总结。
+对话过长，无法总结
+之前的对话太长，无法总结。
+由于对话太长，无法总结。
+无法对对话进行总结
+没有可总结的内容。
+没有对话历史。
+暂无摘要
+摘要生成失败。
+【摘要】
+（省略）
+无
+很抱歉，我无法总结这段对话。
+错误：请求超时
+系统繁忙，请稍后再试。
+生成摘要时出错：连接超时
+無法總結。
+對不起，我無法完成這個請求。
+以前の会話は長すぎて要約できませんでした。
+会話が長すぎるため、要約できません。
+要約できませんでした。
+要約の作成に失敗しました。
+要約する内容がありません。
+【要約】
+該当なし
+エラーが発生しました。
+すみません、その依頼にはお応えできません。
+이전 대화가 너무 길어서 요약할 수 없습니다.
+요약에 실패했습니다.
+요약할 내용이 없습니다.
+죄송하지만 도와드릴 수 없습니다.
+오류가 발생했습니다.
+Es tut mir leid, das kann ich nicht.
+Die bisherige Unterhaltung ist zu lang für eine Zusammenfassung.
+Zusammenfassung nicht verfügbar.
+Fehler: Zeitüberschreitung
+Désolé, je ne peux pas vous aider.
+La conversation précédente était trop longue pour être résumée.
+Aucun historique à résumer.
+Lo siento, no puedo ayudar con eso.
+La conversación anterior era demasiado larga para resumirla.
+No hay nada que resumir.
+Desculpe, não posso ajudar com isso.
+Não foi possível gerar um resumo.
+Mi dispiace, non posso aiutarti.
+Niente da riassumere.
+Het spijt me, daar kan ik niet bij helpen.
+Samenvatting niet beschikbaar.
+Извините, я не могу помочь с этим.
+Не удалось создать резюме.
+Przepraszam, nie mogę w tym pomóc.
+Brak podsumowania.
+क्षमा करें, मैं यह नहीं कर सकता।
+पिछली बातचीत बहुत लंबी थी, सारांश नहीं बन सका।
+عذرًا، لا أستطيع المساعدة في ذلك.
+المحادثة السابقة طويلة جدًا ولا يمكن تلخيصها.
+"""
+
+SHORT_SUMMARIES = """
+用户在检查模块，目前都正常。
+用户说模型无法总结长文档，于是改为分块处理。
+没有历史数据可迁移，直接新建了表。
+摘要模块失败三次后修好了。
+内容已删除三章，剩余两章待审。
+请求失败的原因是证书过期，已更换。
+消息太长时分块发送，已实现。
+会話の履歴は Redis に保存することに決めた。
+会話が長すぎると言われた利用者のために分割処理を追加した。
+履歴は削除せず残す。
+エラー処理をクライアントに追加した。
+특별한 문제 없음. 다음은 배포.
+이전 메시지는 삭제하지 않고 보관한다.
+요약 기능을 구현했고 테스트가 통과했다.
+Keine neuen Abhängigkeiten; der Parser ist fertig.
+Pas de message d'erreur, le test passe.
+No hay errores; falta desplegar.
+Nessun errore; resta la documentazione.
+Não há erros; falta publicar.
+Geen fouten meer; de release volgt.
+Нет ошибок, осталось выпустить релиз.
+Brak błędów, zostało wydanie.
+"""
+
+
+@pytest.mark.parametrize("text", NO_SUMMARY.strip().splitlines())
+def test_what_sums_up_nothing_is_refused_in_every_language(text: str) -> None:
+    """A summarizer that is asked in Chinese says in Chinese that it could not do it."""
+    assert judged(text)
+    history = [{"role": "user", "content": f"Look at room {n}, and say what is in it. " * 20} for n in range(40)]
+    out = Compactor(window=4_000, summarizer=lambda prompt: text).compact(history)
+    assert text not in out.summary.text
+
+
+@pytest.mark.parametrize("text", SHORT_SUMMARIES.strip().splitlines())
+def test_a_short_summary_is_accepted_in_every_language(text: str) -> None:
+    assert judged(text) is None
 
 
 @pytest.mark.parametrize("text", ["Summary", "Summary.", "summary", "Conversation summary", "ok", "Generated summary"])

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from contextfold.summary.refusal_words import APOLOGIES, ERRORS, PLACEHOLDERS
 from contextfold.summary.summarizer import Answer
 
 TINY_INPUT = 200
@@ -70,30 +71,9 @@ _CALL = re.compile(
 """What a call begins with in a model's own words, where a server does not read it: Qwen and Hermes, Claude, Llama,
 Mistral, DeepSeek."""
 
-_APOLOGY = re.compile(
-    r"^(?:i[’']?m (?:very |so )?sorry|i am sorry|sorry,|i apologi[sz]e|i (?:can[’']?t|cannot|can not|won[’']?t)\b"
-    r"|i am (?:not able|unable)|i[’']?m (?:not able|unable)|unfortunately,? i|as an ai\b"
-    r"|抱歉|很抱歉|对不起|我(?:无法|不能)|申し訳|すみません|ごめん)",
-    re.IGNORECASE,
-)
-_ERROR = re.compile(
-    r"^(?:error (?:code|generating|summari[sz]ing|while)\b|error:|exception:|traceback \(most recent"
-    r"|(?:api|http|internal(?: server)?|server|request) error\b|service unavailable|too many requests|rate limit"
-    r"|bad gateway|gateway time|\{\s*[\"']error[\"']|[45]\d\d\b(?!,))",
-    re.IGNORECASE,
-)
-# Only what cannot be a summary. "Summary" alone is short, but it is what test doubles of chat models answer.
-_PLACEHOLDER = re.compile(
-    r"^(?:(?:the )?(?:previous|earlier|prior) (?:conversation|messages|history)[^.]*"
-    r"(?:too long|omitted|truncated|removed|unavailable)[^.]*"
-    r"|conversation (?:history )?(?:was |is )?(?:too long|truncated|omitted)[^.]*"
-    r"|(?:no|nothing)(?: (?:previous|prior|new|further))? "
-    r"(?:conversation|messages?|history|summary|content|to summari[sz]e)[^.]*"
-    r"|(?:the |conversation )?summary (?:is )?(?:unavailable|not available|failed|pending|goes here)[^.]*"
-    r"|\[(?:conversation )?summary\]|\[?(?:truncated|omitted|content removed)\]?"
-    r"|n/?a|none|null|todo|tbd|undefined)[.!]?$",
-    re.IGNORECASE,
-)
+_APOLOGY = re.compile(rf"^(?:{APOLOGIES})", re.IGNORECASE)
+_ERROR = re.compile(rf"^(?:{ERRORS})", re.IGNORECASE)
+_PLACEHOLDER = re.compile(rf"^(?:{PLACEHOLDERS})[.!。！।]?$", re.IGNORECASE)
 _THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?(?:</\1>\s*|\Z)", re.DOTALL | re.IGNORECASE)
 """Thinking that is left in the text; all of it, where the thinking never ended."""
 _THOUGHT_END = re.compile(r"^[^\S\n]*+</think(?:ing)?>[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
