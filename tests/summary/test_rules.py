@@ -386,6 +386,8 @@ def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> N
         ("预算是500元", "预算改成300元"),
         ("截止日期是周五", "截止日期改到周一"),
         ("予算は500円です", "予算は300円に変更して"),
+        ("予算は500円です", "予算を800円に増やします"),
+        ("締め切りは3月1日です。", "締め切りは3月15日に延期します。"),
     ],
 )
 def test_of_two_manners_or_values_of_one_thing_the_later_one_holds(earlier: str, later: str) -> None:

@@ -280,7 +280,7 @@ def _value(text: str, *, is_rule: bool) -> str:
     if len(text) > SHORT or not (_HAS_VALUE.search(text) or _WHEN.search(text)):
         return ""
     if not text.isascii() and (found := _VALUE_ASIAN.fullmatch(text)):
-        return f"# of {found[1] or found[2] or found[3]}"
+        return f"# of {next(filter(None, found.groups()))}"
     shape = _figureless(text)
     if shape.count("#") != 1 or not (is_rule or _SETS.search(_with_now(text))):
         return ""
