@@ -22,6 +22,13 @@ RECOGNISED = [
     ("date", "09:45"),
     ("date", "2026年11月20日"),
     ("date", "3月5日"),
+    ("date", "２０２６年３月１５日"),
+    ("date", "二〇二六年三月十五日"),
+    ("number", "９０００"),
+    ("number", "３７．５％"),
+    ("number", "１，２３４，５６７元"),
+    ("name", "ＯＲＤ－２０２６－００４２"),
+    ("name", "Ｅ１００１"),
     ("uuid", "123e4567-e89b-12d3-a456-426614174000"),
     ("path", "/etc/hosts"),
     ("path", "/compact"),
@@ -30,6 +37,9 @@ RECOGNISED = [
     ("path", "src/app/views.py"),
     ("path", "langchain-ai/langgraph#123"),
     ("path", "C:\\Users\\jane\\report.docx"),
+    ("path", "C:\\用户\\文档\\报告.docx"),
+    ("path", "src/组件/登录页.tsx"),
+    ("path", "/データ/設定.yaml"),
     ("name", "views.py"),
     ("name", ".gitignore"),
     ("name", "max_retry_count"),
@@ -109,6 +119,29 @@ def test_an_identifier_is_found_whole_in_a_sentence(kind: str, text: str) -> Non
 def test_an_identifier_may_touch_chinese_or_japanese_text(kind: str, text: str) -> None:
     for sentence in (f"请打开{text}，然后继续", f"「{text}」を確認して", f"请打开{text}看看"):
         assert text in identifiers.names(sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("端口改用９０００，订单号ＯＲＤ－２０２６－００４２。", ("９０００", "ＯＲＤ－２０２６－００４２")),
+        ("エラーコードはＥ１００１でした。", ("Ｅ１００１",)),
+        ("ＡＰＩ と ｈｅｌｌｏ、４０４", ()),
+        ("结果写入 报告/模块_7.md，耗时", ("报告/模块_7.md", "模块_7.md")),
+        ("前端src/组件/登录页.tsx第42行", ("src/组件/登录页.tsx",)),
+        ("設定は設定/本番.yamlを参照", ("設定/本番.yaml",)),
+        ("打开 报告.docx 看看", ("报告.docx",)),
+        ("보고서는 보고서/이월.docx 입니다", ("보고서/이월.docx",)),
+        ("是/否，见 README.md", ("README.md",)),
+        ("src/app.py文件里的说明", ("src/app.py", "app.py")),
+    ],
+)
+def test_names_in_the_signs_of_chinese_and_japanese_are_names(text: str, names: tuple[str, ...]) -> None:
+    """Full-width digits and letters were none, and of a path in Chinese only its ending was one."""
+    found = identifiers.names(text)
+    assert set(names) <= set(found)
+    assert names or not found
+    assert not any("/" in name for name in set(found) - set(names))
 
 
 @pytest.mark.parametrize("title", ["《红楼梦》", "「銀河鉄道の夜」", "『雪国』", "“blue harvest”"])

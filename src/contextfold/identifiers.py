@@ -46,9 +46,11 @@ def _sign(letters: str = "") -> str:
     return rf"[\w{letters}@#~$%+/.:\\&=?-]"
 
 
-def _chunk(letters: str = "", first: str = "") -> str:
-    """The pattern of a chunk, whose words have these ``letters`` besides those of ASCII. ``first`` is tried before."""
-    sign = _sign(letters)
+def _chunk(letters: str = "", first: str = "", signs: str = "") -> str:
+    """The pattern of a chunk, whose words have these ``letters`` besides those of ASCII, and which is also made of
+    these ``signs``. ``first`` is tried before.
+    """
+    sign = _sign(letters + signs)
     plain = rf"[A-Za-z{letters}]?+[a-z{letters}]*+[.:?-]*+"
     return rf"(?<!{sign})(?!{plain}(?!{sign}))(?:{first}{sign}{{3,}}+)"
 
@@ -59,8 +61,15 @@ _PLAIN_WORD = re.compile(r"[A-Za-z]?+[a-z]*+[.:?-]*+")
 # web it is where it stands behind a sign: ``/新闻/``, but not ``/index看看``.
 _WORDS_OF_URL = rf"(?<=[/=?&#_-])[{CJK}]+(?:\d+[{CJK}]+)*"
 _URL_WITH_WORDS = rf"[A-Za-z][A-Za-z0-9+.-]{{1,15}}://(?:{_sign(_SPACED_LETTERS)}|{_WORDS_OF_URL})++|"
+
+_FULL_WIDTH = "０-９Ａ-Ｚａ-ｚ＿－．％"
+"""Letters, digits and signs as wide as those of Chinese and Japanese, as far as names are made of them."""
+
+_HAS_FULL_WIDTH = re.compile(f"[{_FULL_WIDTH}]")
+_HALVES = {wide: wide - 0xFEE0 for wide in range(ord("！"), ord("～") + 1)}
+
 _CHUNK = re.compile(_chunk(), re.ASCII)
-_WIDE_CHUNK = re.compile(_chunk(_SPACED_LETTERS, _URL_WITH_WORDS), re.ASCII)
+_WIDE_CHUNK = re.compile(_chunk(_SPACED_LETTERS, _URL_WITH_WORDS, _FULL_WIDTH), re.ASCII)
 
 
 def chunk_pattern(text: str) -> re.Pattern[str]:
@@ -95,12 +104,31 @@ _SPACED = re.compile(
       (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{1,80}` )
     | (?P<person> (?<!\w)[A-ZÀ-Þ][a-zß-ÿ]+(?:[ ][A-ZÀ-Þ][a-zß-ÿ]+)+(?!\w)
                 | (?<=[a-z,;][ ])[A-ZÀ-Þ][a-zß-ÿ]+(?!\w) )
-    | (?P<date>   \d{1,4}[年月]\d{1,2}[月日号號](?:\d{1,2}[日号號])? )
+    | (?P<date>   [\d０-９]{1,4}[年月][\d０-９]{1,2}[月日号號](?:[\d０-９]{1,2}[日号號])?
+                | (?:[〇零一二三四五六七八九]{4}年)?[一二三四五六七八九十]{1,2}月[一二三四五六七八九十]{1,3}[日号號] )
     | (?P<number> [€£¥￥]\s?\d[\d,]*(?:\.\d+)? | [$]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
-                | (?<![\d,])\d[\d,]*+(?:\.\d++)?\s?(?:[万亿億円元]|°[CF]) )
+                | (?<![\d,])\d[\d,]*+(?:\.\d++)?\s?(?:[万亿億円元]|°[CF])
+                | (?<![０-９，．])(?:[０-９]{1,3}(?:，[０-９]{3})+(?:．[０-９]+)?[万亿億円元]?
+                                  | [０-９]+(?:．[０-９]+)?[万亿億円元]) )
     """,
     re.VERBOSE | re.ASCII,
 )
+# A path with words that are written without blanks begins where letters of ASCII do, or Han and katakana: what stands
+# before these without a blank is a particle in Japanese, and cannot be told from a folder in Chinese.
+_HAN = CJK.replace("\u3040-\u30ff", "\u30a0-\u30ff")
+_FOLDERS = rf"(?:[\w{CJK}+.-]{{1,60}}[/\\]){{0,12}}"
+_PART = rf"[\w+-]{{0,60}}[{CJK}][\w{CJK}+-]{{0,60}}"
+_ROOT = r"(?:(?:[A-Za-z]:(?=\\)|[~@]|\.{1,2})?[/\\])"
+_PATH_WITH_WORDS = re.compile(
+    rf"(?:(?<![\w./\\:@~+-])(?:{_ROOT}|@|(?=\w))(?:[\w+.-]{{1,60}}[/\\]){{0,12}}"
+    rf"(?:{_PART}[/\\]{_FOLDERS}[\w{CJK}+.-]{{1,60}}?|(?<=[/\\]){_PART})"
+    rf"|(?<![\w{_HAN}./\\:@~+-])[{_HAN}]{{1,40}}+(?:[\d_-][\w{CJK}-]{{0,40}}+)?+"
+    rf"(?:[/\\]{_FOLDERS}[\w{CJK}+.-]{{1,60}}?)?)(?:\.\w{{1,10}}){{1,3}}\Z",
+    re.ASCII,
+)
+_ENDING_OF_FILE = re.compile(rf"\.(?<=[\w{CJK}]\.)[A-Za-z]\w{{0,4}}(?![\w-]|\.\w)", re.ASCII)
+_REST_OF_PATH = re.compile(rf"[\w{_SPACED_LETTERS}{CJK}@~+.:/\\-]*", re.ASCII)
+_HAS_CJK = re.compile(f"[{CJK}]")
 _TITLES_AND_PERSONS = r"""
       (?<=`)[^`\n]{1,80}`
     | (?<=[A-Z])(?:(?<!\w[A-Z])[a-z]+(?:[ ][A-Z][a-z]+)+(?!\w) | (?<=[a-z,;][ ][A-Z])[a-z]+(?!\w))"""
@@ -115,8 +143,10 @@ _SPACED_WITHOUT_THOUSANDS = re.compile(rf"[`A-Z](?:{_TITLES_AND_PERSONS})", re.V
 
 _THOUSAND = re.compile(r",\d\d\d", re.ASCII)
 
-MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
-"""What every match of ``_SPACED`` has in it, or stands behind."""
+MAY_BE_SPACED = re.compile(
+    rf" [A-ZÀ-Þ]|,\d\d\d|，[０-９]|[{CJK}][\w-]{{0,40}}\.[A-Za-z]|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII
+)
+"""What each name that is found in the second pass has in it, or stands behind."""
 
 _DEVICE = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
 _SHORT_MEMBERS = (
@@ -173,6 +203,10 @@ def spaced(text: str) -> Iterator[Identifier]:
             else:
                 yield Identifier(text[start:end], "person" if first.isalpha() else "number", start, end)
         return
+    yield from sorted((*_paths_with_words(text), *_beside_words(text)), key=lambda one: one.start)
+
+
+def _beside_words(text: str) -> Iterator[Identifier]:
     for match in _SPACED.finditer(text):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         start, end = match.span()
@@ -182,6 +216,19 @@ def spaced(text: str) -> Iterator[Identifier]:
                 continue
         if end - start >= SHORTEST or kind in ("title", "person"):
             yield Identifier(text[start:end], kind, start, end)
+
+
+def _paths_with_words(text: str) -> Iterator[Identifier]:
+    """Paths and files of whose names parts are in Chinese, Japanese or Korean: ``src/组件/登录页.tsx``."""
+    for ending in _ENDING_OF_FILE.finditer(text):
+        before = text[max(0, ending.start() - LONGEST) : ending.start()]
+        rest = _REST_OF_PATH.match(before[::-1])
+        first = ending.start() - (rest.end() if rest else 0)
+        is_address = text.find("://", first, ending.start()) >= 0
+        if is_address or not _HAS_CJK.search(text, first, ending.start()):
+            continue
+        if found := _PATH_WITH_WORDS.search(text, first, ending.end()):
+            yield Identifier(found.group(), "path", *found.span(), _parts(found.group(), "path"))
 
 
 def is_title(quoted: str, mark: str) -> bool:
@@ -214,12 +261,19 @@ def in_chunk(chunk: str) -> tuple[Identifier, ...]:
     """The identifiers of one match of ``chunk_pattern``, placed by its beginning."""
     if len(chunk) > LONGEST:
         return ()
+    if _is_full_width(chunk):
+        found = in_chunk(chunk.translate(_HALVES))
+        return tuple(one._replace(text=chunk[one.start : one.end], parts=()) for one in found)
     if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
         return (Identifier(chunk, "name", 0, len(chunk)),) if is_name(chunk) else ()
     name, assigned, value = chunk.partition("=")
     if assigned and name.isidentifier() and chunk.isascii() and (value.isdigit() or value.isidentifier()):
         return _assigned(name, value)
     return () if _PLAIN_WORD.fullmatch(chunk) else _by_shape(chunk)
+
+
+def _is_full_width(text: str) -> bool:
+    return not text.isascii() and _HAS_FULL_WIDTH.search(text) is not None
 
 
 def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
@@ -281,6 +335,8 @@ def is_name(text: str) -> bool:
     """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
     if "_" in text and text.isidentifier() and text[0] != "_" and text[-1] != "_" and text.isascii():  # most of them
         return True
+    if _is_full_width(text):
+        text = text.translate(_HALVES)
     lower = text.lower()
     if text.isalpha():  # most parts of paths
         return lower != text and bool(_CASE_CHANGE.search(text))
