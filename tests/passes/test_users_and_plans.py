@@ -126,6 +126,26 @@ def test_a_call_that_asks_for_the_list_leaves_the_list_in_force(name: str, asked
         *(("incomplete", "open"), ("not_done", "open"), ("未完成", "open"), ("nicht erledigt", "open")),
         *(("partially done", "open"), ("almost done", "open"), ("to be completed", "open")),
         *(("cancelled", ""), ("Skipped", ""), ("已取消", "")),
+        *(("完了", "done"), ("対応済み", "done"), ("已结束", "done"), ("已完畢", "done"), ("완료", "done")),
+        *(("terminé", "done"), ("completado", "done"), ("concluído", "done"), ("completato", "done")),
+        *(("voltooid", "done"), ("готово", "done"), ("ukończone", "done"), ("पूर्ण", "done"), ("مكتمل", "done")),
+        *(
+            ("進行中", "open"),
+            ("未完了", "open"),
+            ("미완료", "open"),
+            ("pas terminé", "open"),
+            ("da completare", "open"),
+        ),
+        *(("не готово", "open"), ("अपूर्ण", "open"), ("غير مكتمل", "open"), ("未结束", "open")),
+        *(
+            ("中止", ""),
+            ("キャンセル", ""),
+            ("终止", ""),
+            ("취소", ""),
+            ("annulé", ""),
+            ("cancelado", ""),
+            ("abandoned", ""),
+        ),
     ],
 )
 def test_a_step_is_done_or_open_as_its_status_says_and_neither_where_it_was_given_up(status: str, where: str) -> None:

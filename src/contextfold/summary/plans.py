@@ -28,17 +28,28 @@ _MERGES = re.compile(r'"merge"\s*:\s*true')
 """Of a todo list: what it does not say stays as it was."""
 
 _DONE = re.compile(
-    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<!partially )(?<!almost )(?<!to be )(?<![未没不])"
-    r"(?:complete|done|finished|erledigt|完成|完了)",
+    r"(?<!in)(?<!un)(?<!not[ _-])(?<!nicht )(?<!partially )(?<!almost )(?<!to be )(?<!pas )(?<!no )(?<!não )(?<!non )"
+    r"(?<!niet )(?<!не )(?<!nie )(?<![未没沒不미अ])(?<!غير )"
+    r"(?:complete(?!r)|done|finished|erledigt|fertig|abgeschlossen|terminée?|complétée?|fait\b|hecho|terminad[oa]"
+    r"|completad[oa]|conclu[ií]d[oa]|feit[oa]\b|fatt[oa]\b|completat[oa]|voltooid|klaar|afgerond|готово|выполнен|завершен"
+    r"|gotowe|ukończon|zrobion|완료|완성|完成|完了|完毕|完畢|[结結]束|做完|終了|済|पूर्ण|पूरा(?! नहीं)|مكتمل|منجز)",
     re.IGNORECASE,
 )
 _TICKS = ("done", "completed")
 """Of a step without a status: whether it is done."""
 
-_DROPPED = re.compile(r"cancel|skipped|dropped|deleted|abgebrochen|取消", re.IGNORECASE)
+_DROPPED = re.compile(
+    r"cancel|skipped|dropped|deleted|abandon|abgebrochen|annul[éa]|geannuleerd|отмен|anulowan"
+    r"|取消|取り消|中止|[终終]止|作[废廢]|放[弃棄]|キャンセル|취소|중단|रद्द|ملغ",
+    re.IGNORECASE,
+)
 """A step that is neither done nor to be done."""
 
-_NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
+_NEXT = re.compile(
+    r"pending|todo|open|not[ _-]?started|next|offen|à faire|pendiente|pendente|da fare|ожида|do zrobienia"
+    r"|待[办辦处處]|未[开開]始|未着手|未対応|대기|예정",
+    re.IGNORECASE,
+)
 
 
 class Task(NamedTuple):
