@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfold.summary import language
+from contextfold.summary import extractive_words, language, message
 
 SENTENCES = {
     "en": "Please fix the login page, and do not change what is in the config.",
@@ -107,3 +107,13 @@ def test_any_text_has_a_language_that_has_a_name_and_always_the_same(texts: list
     code = language.dominant(texts)
     assert code == language.dominant(texts)
     assert code in language._NAMES
+
+
+def test_what_stands_around_a_summary_is_in_the_language_of_its_headings() -> None:
+    """Around Korean, French, Spanish, Portuguese and Russian it was English."""
+    abouts = set()
+    for code in extractive_words._WORDS:
+        text = message.summary_text("one", "[user]\nport 9000", language=code, place="file:///a")
+        assert message.parse(text) == ("one", "[user]\nport 9000")
+        abouts.add(text.splitlines()[1])
+    assert len(abouts) == len(extractive_words._WORDS) == 9
