@@ -22,9 +22,11 @@ ANSWER = (
 """A pattern of the words for what the model writes, and for the setting that limits it."""
 
 _PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|(?<!con)text)"
-# 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3], the 5 of 3.5 or a status in front
+# 128000, 1,048,576, 128k, ~269722, and 为32768个 among signs that need no blanks; not the 4 of gpt-4o, the 3 of
+# messages[3], the 5 of 3.5 or a status in front
+_SPACED = r"[^\W\u3040-\u9fff\uac00-\ud7af]"
 _NUMBER = re.compile(
-    r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+(?:\.\d{1,3}(?=[km]\b))?)(?:\.0)?(k|m)?(?![\w]|\.\d)"
+    rf"(?<!{_SPACED})(?<![.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d{{1,3}}(?=[km]\b))?)(?:\.0)?(k|m)?(?!{_SPACED}|\.\d)"
 )
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
@@ -74,6 +76,7 @@ _OTHER_UNIT_BEFORE = re.compile(r"\b(?:bytes|characters)[:=]? ?$")
 
 _BEFORE_LIMIT = re.compile(
     r"max(?:imum)? number of (?:\w+ )?tokens|(?:max(?:imum)?|allowed)(?: \w+)? (?:length|size)|最大[^\d\s]{0,10}长度"
+    r"|最大(?:输入|请求|上下文|入力|입력)[^\d\n，,。]{0,16}|最大值|최대(?:[^\d\s,]| (?=컨텍스트|입력|길이|토큰)){0,16}"
     r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
     r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
     r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
@@ -90,7 +93,7 @@ _BEFORE_PROMPT = re.compile(
     rf"{_PROMPT}|resulted in|number of tokens|current|actual|length(?! of)|count|used|keep the first|\bn_tokens"
     r"|(?<!max_)num_tokens"
     r"|\byours|add up to|eingabe|sequence of"
-    r"|长度|输入|上下文|请求|当前|实际|入力|長さ|입력|토큰 수"
+    r"|长度|输入|上下文|请求|当前|实际|現在|実際|入力|長さ|입력|토큰 수|현재|실제"
 )
 _BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?|input and (?:\w+ )?output tokens")
 _BEFORE_ANSWER = re.compile(ANSWER)
