@@ -48,6 +48,8 @@ _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
 _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
 """A digit and a letter: words of prose and code that stand where a secret may stand seldom have both."""
 
+_ASCII_SIGN = r"(?:(?![\"'`,;}&<>\[\\])[!-~])"
+
 _BREAK = r"(?:\s|\\{1,16}[nr]|[>#|│-])"
 """Between the lines of a key: as they are, in JSON, in a quotation or a comparison."""
 
@@ -72,13 +74,16 @@ KINDS: tuple[Kind, ...] = (
         r"|A(?:TATT3x[\w=-]{40,400}|TBB[A-Za-z0-9]{24,40}|BSK[A-Za-z0-9+/=]{40,400}|GE-SECRET-KEY-1[0-9A-Z]{50,60})"
         r"|d(?:api[0-9a-f]{32}|o[or]_v1_[0-9a-f]{64}|p\.(?:pt|st|ct|sa)\.[\w.]{30,100})|figd_[\w-]{30,100}"
         r"|s(?:hp(?:ss|ca|pa)_[0-9a-fA-F]{32}|ntry[su]_[\w+/=-]{30,500}|bp_[0-9a-f]{40}|b_secret_[\w-]{20,100}"
-        r"|ecret_[A-Za-z0-9]{40,50}\b)|ntn_[A-Za-z0-9]{40,60}\b|hv[sb]\.(?=[\w-]{0,80}\d)[\w-]{24,300}|whsec_[\w+/=-]{24,200}"
+        r"|ecret_[A-Za-z0-9]{40,50}\b)|ntn_[A-Za-z0-9]{40,60}\b|hv[sb]\.(?=[\w-]{0,80}\d)[\w-]{24,300}"
+        r"|whsec_[\w+/=-]{24,200}"
         r"|p(?:scale_(?:tkn|pw|oauth)_[\w.=-]{32,100}|ul-[0-9a-f]{40}|at[A-Za-z0-9]{14}\.[0-9a-f]{64})"
         r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
         r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b"
         r"|dckr_(?:pat|oat)_[\w-]{24,60}|rubygems_[0-9a-f]{48}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|pcsk_\w{50,100}"
-        r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|(?<!-)fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}|LTAI[A-Za-z0-9]{16,24}\b"
-        r"|CCIP[AR]T_\w{40,100}|sq0(?:csp|atp)-[\w-]{22,60}|(?<!-)key-[0-9a-f]{32}\b|CLOJARS_[0-9a-f]{60}|(?:nfp|vcp)_[\w-]{24,60}"
+        r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|(?<!-)fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}"
+        r"|LTAI[A-Za-z0-9]{16,24}\b"
+        r"|CCIP[AR]T_\w{40,100}|sq0(?:csp|atp)-[\w-]{22,60}|(?<!-)key-[0-9a-f]{32}\b|CLOJARS_[0-9a-f]{60}|(?:nfp"
+        r"|vcp)_[\w-]{24,60}"
         r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
         "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
         "aZ3kQ9xT7vB2nM5pL8rW",
@@ -100,7 +105,8 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Slack and Discord webhook",
-        r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w/-]{10,200}",
+        r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/"
+        r"|discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w/-]{10,200}",
         "https://hooks.slack.com/services/T0001/B0001/XXXXyyyy1111",
         "XXXXyyyy1111",
     ),
@@ -186,7 +192,8 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "secret in a query",
         # & as Go writes it in JSON, and an address inside of an address.
-        r"(?i:(?P<keep>(?:[?&;]|\\u0026|%(?:3f|26))(?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)"
+        r"(?i:(?P<keep>(?:[?&;]|\\u0026|%(?:3f|26))(?:[\w.-]{0,40}(?:password|passwd|secret|token|signature"
+        r"|credential|api_?key)"
         r"|pwd|pass|key|sig|auth|code)"
         rf"(?:=|%3d)))(?:(?!\\u0026|%26)(?:[^&\s#'\"<>\\]|{_ESCAPED})){{3,1000}}",
         "postgresql://host/db?user=bob&password=hunter2",
@@ -223,7 +230,8 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "token, or a short name of a password",
-        r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|APP_KEY=(?:base64:)?|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
+        r"(?P<keep>(?:TOKEN|_PWD|_PASS|_auth)[\"']?\s{0,4}[:=]\s{0,4}[\"']?|APP_KEY=(?:base64:)?"
+        r"|(?i:token)\\{0,16}[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']"
         r"(?=[^\s\"'\\]{20})|\btoken=(?=[^\s&]{20})|[\"'](?:pass|pwd|auth)\\{0,16}[\"']\s{0,4}:\s{0,4}\\{0,16}[\"'])"
         # Addresses of Ethereum name tokens, too, and oauth2 is a way to authenticate.
         rf"{_NO_SECRET}(?![/~.]|0x[0-9a-fA-F]{{40}}\b|(?i:oauth)){_MIXED}{_SIGN}{{6,1000}}",
@@ -233,11 +241,13 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "password in SQL, in Markdown and code, and of an account",
         # In prose a row is identified by its name.
-        r"(?i:(?P<keep>(?:(?-i:\bIDENTIFIED)|(?:['\"`]|\b(?:create|alter)\s{1,4}user\s{1,4}(?:if\s(?:not\s)?exists\s)?\S{1,100}"
+        r"(?i:(?P<keep>(?:(?-i:\bIDENTIFIED)|(?:['\"`]|\b(?:create"
+        r"|alter)\s{1,4}user\s{1,4}(?:if\s(?:not\s)?exists\s)?\S{1,100}"
         r"|\bon\s{1,4}\S{1,100}\s{1,4}to\s{1,4}\S{1,100})\s{1,4}identified)(?: with \w{1,60})? by(?: password)?\s{1,4}'"
         r"|\b(?:with|encrypted|login)\s{1,4}password\s{1,4}'))(?![$<%:{])[^\s'\\]{4,300}"
         # Words of prose may follow, too, so a figure must be in it.
-        rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}|：\s{{0,4}})"
+        rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}"
+        rf"|：\s{{0,4}})"
         r"|(?i:(?<![a-z])(?:db|ssh|sudo|su|become|user|smtp|mail|root|admin|ftp|redis|mysql|pg)_?pass"
         r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))"
         rf"(?!/|\d{{1,9}}\b){_NO_SECRET}{_MIXED}{_SIGN}{{6,300}}"
@@ -265,11 +275,25 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "password named in another language",
-        r"(?i:(?P<keep>(?:passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|パスワード|비밀번호)"
-        r"[\"']?\s{0,4}[:=：]\s{0,4}[\"']?))"
+        r"(?i:(?P<keep>(?:passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|パスワード|暗証番号"
+        r"|비밀번호|암호)"
+        r"[\"']?\s{0,4}[:=：]\s{0,4}[\"'「『“]?))"
         # A word of prose may follow, so a figure must be in it.
-        r"(?=[!-~]{0,200}\d)(?:(?![\"'`,;}&<>\[\\])[!-~]){4,300}",
+        rf"(?=[!-~]{{0,200}}\d){_ASCII_SIGN}{{4,300}}",
         "数据库密码：hunter2secret，谢谢",
+        "hunter2secret",
+    ),
+    Kind(
+        "password or key in a sentence without blanks",
+        r"(?P<keep>(?:密码|密碼|口令|パスワード|暗証番号|비밀번호|암호)(?:\s?(?:现在|現在)?[是为為はがを]\s?"
+        r"|[은는이가]\s{0,2})?[「『“\"'`]?)"
+        rf"(?!(?i:sha|md|base|bcrypt|argon|aes|utf|rsa)[-\d])(?=[!-~]{{0,200}}\d)"
+        rf"(?:(?=[!-~]{{0,200}}[A-Za-z]){_ASCII_SIGN}{{6,300}}|\d{{6,20}}(?![!-~]))"
+        r"|(?P<keep2>(?:密[钥鑰]|令牌|秘密鍵|(?:API|アクセス|シークレット)キー|シークレット|トークン|인증 ?키|API ?키"
+        r"|토큰|токен)"
+        r"(?:\s{0,4}[:=：]\s{0,4}|\s?[是为為は]\s?|[은는]\s{0,2})[「『“\"'`]?)"
+        rf"(?i:{_NO_SECRET})(?=[!-~]{{0,200}}\d)(?=[!-~]{{0,200}}[A-Za-z]){_ASCII_SIGN}{{8,300}}",
+        "登录密码是hunter2secret，谢谢",
         "hunter2secret",
     ),
     Kind(
@@ -286,7 +310,8 @@ KINDS: tuple[Kind, ...] = (
         r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie\\{0,16}[\"']?:\s{0,4}(?:\[\s{0,4})?\\{0,16}[\"']?[\w.-]{1,80}="
         r"|\bcurl\s(?:[^\n|;&]{0,200}?\s)??(?:-b|--cookie)[ =]?\\{0,16}[\"']?[\w.-]{1,80}="
         # A line of a cookie jar, which has a path.
-        r"|(?:\t|\\{1,16}t)/[^\s\\]{0,200}(?:\t|\\{1,16}t)(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
+        r"|(?:\t|\\{1,16}t)/[^\s\\]{0,200}(?:\t|\\{1,16}t)(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t"
+        r"|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
@@ -310,7 +335,8 @@ KINDS: tuple[Kind, ...] = (
         "password of a command",
         r"(?P<keep2>(?:^|\s)(?:ENV|ARG|setx|set -g?x|configure set)\s{1,4}[\w.-]{0,60}?"
         rf"(?i:{_NAMES}|token)\s{{1,4}}{_OPEN})(?![$<\[=-]){_WORD}{{4,300}}"
-        r"|(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key|secret(?:-key)?))"
+        r"|(?P<keep>(?:^|\s)--?(?!no-)(?:token|(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|api-key"
+        r"|secret(?:-key)?))"
         rf"[= ]{_OPEN})(?![$<\[-]){_WORD}{{4,300}}",
         "mysql --password hunter22 -u root",
         "hunter22",
@@ -319,13 +345,32 @@ KINDS: tuple[Kind, ...] = (
 """Searched in this order. The tests hold each to its sample."""
 
 
+_SIGNS_OF_SENTENCES = "，。；、！？」』”）】》"
+_AMONG_SIGNS = re.compile(r"\\.|\[(?:\\.|[^\]\\])(?:\\.|[^\]\\]){0,200}\]", re.DOTALL)
+
+
+def _among_signs(pattern: str) -> str:
+    """A pattern that also finds what stands among signs of Chinese, Japanese or Korean without a blank, and takes in no
+    sentence behind it: letters are those of ASCII, and where a value ends at a blank, a sign of these ends it.
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        part = found.group()
+        if part[0] == "[":
+            part = part.replace("\\w", "A-Za-z0-9_")
+            return part.replace("\\s", f"\\s{_SIGNS_OF_SENTENCES}") if part.startswith("[^") else part
+        return f"(?a:{part})" if part in ("\\b", "\\w", "\\W") else part
+
+    return _AMONG_SIGNS.sub(replaced, pattern)
+
+
 _BARE = re.compile(r"(?<!\\)(\\{0,16}\"):\s{0,8}$")
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], bool], ...]:
     """Compiled when the first secret is looked for: most processes never do."""
-    return tuple((re.compile(kind.pattern), "keep" in kind.pattern) for kind in KINDS)
+    return tuple((re.compile(_among_signs(kind.pattern)), "keep" in kind.pattern) for kind in KINDS)
 
 
 def redact(text: str) -> str:

@@ -27,6 +27,31 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
         assert redact(said) == said == scrub(text)
 
 
+@pytest.mark.parametrize("around", ["密钥是{}，谢谢", "使用{}登录即可", "キーは{}です。", "키는{}입니다"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_each_kind_is_found_among_signs_that_need_no_blanks(kind: Kind, around: str) -> None:
+    """A key that stood behind a sign of Chinese was part of a word to us, and stayed."""
+    said = redact(around.format(kind.sample))
+    assert kind.secret not in said
+    assert said.startswith(around[:2])
+    assert said.endswith("谢谢") == around.endswith("谢谢")
+    assert redact(said) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("密码是{}，请登录", "密码为 {}。", "密码「{}」", "用户名admin密码{}", "口令是 {}"),
+        *("API密钥：{}", "访问令牌：{}", "APIキー：{}", "アクセストークン：{}", "秘密鍵：{}"),
+        *("パスワードは{}です", "パスワードは「{}」です", "暗証番号：{}"),
+        *("비밀번호는 {} 입니다", "인증키: {}", "токен: {}"),
+        "API_KEY={}，不要提交到仓库。",
+    ],
+)
+def test_a_secret_that_is_named_in_another_language_is_found_and_the_words_behind_it_stay(text: str) -> None:
+    assert redact(text.format("hunter22abcd")) == text.format(REDACTED)
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
@@ -240,6 +265,10 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "is_up\tid\tname\tnote\nTRUE\t1024\tcheckout-service\trunning-for-3-days\nFALSE\t17\tmail.queue\tstopped-since-may",
         f"restored npm-cache-key-{'0f3c9a7b' * 4} and web-fc-{'0f3c9a7b' * 4}",
         "Cookie: theme=dark. A cookie: it is set by name=value, BASIC AUTHENTICATION and BEARER",
+        "密码是 8-16 位，密码学101课程很难，口令是 base64 编码，密码是SHA256加密的",
+        "密钥是什么？令牌是 JWT 格式，密钥见 config/prod1.yaml",
+        "パスワードは8文字以上です。トークンは4096個まで、シークレットは設定2で作ります。",
+        "비밀번호는 8자 이상, 토큰은 4096개입니다.",
     ],
 )
 def test_words_stay(text: str) -> None:
