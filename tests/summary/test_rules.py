@@ -387,6 +387,9 @@ def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> N
         ("截止日期是周五", "截止日期改到周一"),
         ("予算は500円です", "予算は300円に変更して"),
         ("予算は500円です", "予算を800円に増やします"),
+        ("请在周五前完成。", "请在周一前完成。"),
+        ("金曜日までに終わらせて。", "月曜日までに終わらせて。"),
+        ("금요일까지 끝내줘.", "월요일까지 끝내줘."),
         ("締め切りは3月1日です。", "締め切りは3月15日に延期します。"),
     ],
 )
@@ -408,6 +411,39 @@ def test_what_says_no_more_than_another_figure_stands_beside_its_rule(rule: str,
     """The new figure was no rule, and the rule alone says what it is of."""
     assert standing(rule, later) == [rule, later]
     assert standing(later) == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Do not touch server 2.", "Do not touch server 3."),
+        ("Do not edit file A.", "Do not edit file B."),
+        ("不要修改模块3。", "不要修改模块5。"),
+        ("不要修改会议室A。", "不要修改会议室B。"),
+        ("不要修改开发环境。", "不要修改生产环境。"),
+        ("テーブル3は変更しないでください。", "テーブル5は変更しないでください。"),
+        ("サーバー2は再起動しないでください。", "サーバー3は再起動しないでください。"),
+        ("파일 3을 수정하지 마세요.", "파일 5를 수정하지 마세요."),
+        ("절대 개발 서버를 건드리지 마세요.", "절대 운영 서버를 건드리지 마세요."),
+    ],
+)
+def test_what_is_forbidden_of_one_thing_stays_forbidden_of_it(earlier: str, later: str) -> None:
+    """Numbered or named in signs, the second took the place of the first."""
+    assert standing(earlier, later) == [earlier, later]
+    assert rules.about(earlier) != rules.about(later)
+
+
+@pytest.mark.parametrize(
+    ("rule", "later"),
+    [
+        ("不要修改模块3。", "现在可以修改模块5了。"),
+        ("Do not touch server 2.", "You can touch server 3 now."),
+        ("ファイル3は変更しないでください。", "ファイル5は変更してもいいです。"),
+    ],
+)
+def test_what_is_allowed_of_one_numbered_thing_is_not_allowed_of_another(rule: str, later: str) -> None:
+    assert standing(rule, later) == [rule]
+    assert rule not in standing(rule, later.replace("5", "3").replace("server 3", "server 2"))
 
 
 @pytest.mark.parametrize(("earlier", "later", "stale"), REPLACED)

@@ -57,15 +57,34 @@ _RULE = frozenset({"rule", "rules"})
 _PLACE = re.compile(
     r"(?:#|\bp(?=\d\d))(\d+)\b"
     r"|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
-    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?|articles?"
+    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?"
+    r"|articles?"
     r"|aufgaben?|tabellen?|abbildung|kapitel|abschnitt|anhang|fragen?|übung|teil|seiten?|folien?|schritt|punkt|zeilen?"
-    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa|tabela"
-    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag|stap"
+    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa"
+    r"|tabela"
+    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag"
+    r"|stap"
     r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?|#)?(\d+)\b"
     r"|(?:第|表|图|図|問|任务|步骤|タスク) ?(\d+)(?![\d%]|[天日年月个週周次回])|(?:과제|표|그림) ?(\d+)(?!\d)",
     re.IGNORECASE,
 )
 """A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``p95``, ``第3章``."""
+
+_NUMBERED = re.compile(
+    r"\b(?:servers?|hosts?|nodes?|files?|modules?|rooms?|phases?|stages?|levels?|databases?|clusters?|machines?"
+    r"|workers?"
+    r"|services?|accounts?|zones?|tables?|dateien?|module?|räume?|raum|fichiers?|serveurs?|salles?|archivos?"
+    r"|servidor(?:es)?"
+    r"|módulos?|salas?|arquivos?|moduli|bestand(?:en)?|сервер\w*|файл\w*|модул\w*|plik\w*|serwer\w*)"
+    r" (?:no\.? ?|nr\.? ?|№ ?|#)?(\d+|(?-i:[A-Z]))\b"
+    r"|(?:[文檔档]件|模[块塊組组]|服[务務]器|伺服器|主机|节点|分支|[会會][议議]室|[数數][据據][库庫]|[项項]目|表|环境"
+    r"|環境|账号|用例"
+    r"|ファイル|サーバー?|モジュール|ステップ|テーブル|ページ|ブランチ|ノード|項目|会議室|データベース|ケース"
+    r"|파일|서버|모듈|단계|테이블|페이지|브랜치|노드|항목|회의실|데이터베이스) ?(\d+|(?-i:[A-Z]))"
+    r"(?![\dA-Za-z%.-]| ?[个個件台年月日天次回行列字枚개대번])",
+    re.IGNORECASE,
+)
+"""The same of more things. It tells two apart of which both are forbidden: of two demands the later one holds."""
 
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
@@ -89,7 +108,8 @@ _EXCEPT = re.compile(
 
 _ANY = re.compile(
     r"\b(?:any\w*|other\w*|every\w*|whatever|both|either|only|also|too|as well|alles|andere\w*|jede\w*|beliebig\w*|auch"
-    r"|autres?|aussi|n['’]importe|otr[oa]s?|también|cualquier\w*|outr[oa]s?|também|qualquer|altr[oi]|anche|qualsiasi)\b",
+    r"|autres?|aussi|n['’]importe|otr[oa]s?|también|cualquier\w*|outr[oa]s?|também|qualquer|altr[oi]|anche"
+    r"|qualsiasi)\b",
     re.IGNORECASE,
 )
 """What may be done is more than that."""
@@ -319,7 +339,7 @@ def said_of(text: str) -> frozenset[str]:
     and numbered ones in any case.
     """
     places = _places(text)
-    return places | things_of(text).all if cues.PROHIBITS.search(text) else places
+    return places | _numbered(text) | things_of(text).all if cues.PROHIBITS.search(text) else places
 
 
 def _is_meant(new: Statement, old: frozenset[str]) -> bool:
@@ -363,9 +383,10 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     if not old.forbids:
         return new.withdraws and not (new.shape and new.shape == old.shape) and _leaves_demanded(new, old)
     meant, before = new.things, old.things
+    numbered, told = _numbered(old.text), _numbered(new.text)
     if not new.withdraws:
-        return not before.all <= meant.known
-    if _leaves_forbidden(new, old):
+        return not (before.all <= meant.known and numbered <= told) or _forbids_else(new, old)
+    if (numbered and told and numbered.isdisjoint(told)) or _leaves_forbidden(new, old):
         return True
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
@@ -544,6 +565,21 @@ def _form(word: str) -> str:
 def _says(old: frozenset[str], ends: frozenset[str]) -> bool:
     """Whether words of a rule say all that is ended, in whatever form of a word; signs are pairs and may be endings."""
     return all(IS_CJK.match(word) or any(one.startswith(word[:3]) for one in old) for word in ends)
+
+
+def _forbids_else(new: Statement, old: Statement) -> bool:
+    """Whether of two prohibitions in signs each says something that the other does not: of another thing, with the same
+    word for what must not be done with it.
+    """
+    said, before = (frozenset(filter(IS_CJK.match, one.words)) for one in (new, old))
+    return bool(new.forbids and _own(said, before) and _own(before, said))
+
+
+@lru_cache(maxsize=4_096)
+def _numbered(text: str) -> frozenset[str]:
+    return frozenset(
+        f"#{number}" for found in _NUMBERED.finditer(text) if (number := next(filter(None, found.groups())))
+    )
 
 
 @lru_cache(maxsize=4_096)

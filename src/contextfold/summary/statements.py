@@ -52,7 +52,10 @@ _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
 ALONE = re.compile(r"(?<![\w./-])\d+(?:[.,:]\d+)?(?![\w/-]|[.,:]\d)")
 """A figure that is no part of a name or an address."""
 
-_WHEN = re.compile(rf"\b(?:{DAYS.pattern})\b", re.IGNORECASE)
+_WHEN = re.compile(
+    rf"\b(?:{DAYS.pattern})\b|(?:周|星期|[礼禮]拜)[一二三四五六日天]|[月火水木金土日]曜日?|[월화수목금토일]요일",
+    re.IGNORECASE,
+)
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
 FORGET = re.compile(
     r"\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
