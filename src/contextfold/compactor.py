@@ -6,19 +6,28 @@ view of a request (``calls.views``), what follows a refusal (``calls.recovery``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from contextfold.calls.memory import REMEMBERED
-from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Once, Request
+from contextfold.calls.request import (
+    UNLIMITED,
+    After,
+    AsyncCallOptions,
+    Before,
+    CompactionResult,
+    CompactOptions,
+    Once,
+    Request,
+)
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
 from contextfold.errors import PolicyError, check_callable, functions, held, plain_functions, plain_integer, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Limits, Policy, SizeInput, TriggerInput
 from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, as_summarizer
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
     from contextfold.calls.recovery import Exchange
     from contextfold.passes.without_pass import Revise
     from contextfold.store import Session
+    from contextfold.store.options import SessionKeywords
 
 __all__ = ["After", "Before", "CompactionResult", "Compactor"]
 
@@ -45,6 +55,36 @@ def policy_of(policy: Policy | None, **fields: Any) -> Policy:
     if not isinstance(policy, Policy | None):
         raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
     return policy if policy is not None else Policy(**given)
+
+
+class CompactorWiring(TypedDict, total=False):
+    """What a ``Compactor`` takes besides the settings that say what it does."""
+
+    count_text: Callable[[str], int] | None
+    on_event: Callable[[Event], object] | None
+    on_start: Callable[[SummaryStart], object] | None
+    on_stream: Callable[[SummaryPiece], object] | None
+    on_progress: Callable[[SummaryProgress], object] | None
+    on_end: Callable[[SummaryEnd], object] | None
+    windows: WindowStore | None
+    remembered: int
+
+
+class WindowlessSettings(CompactorWiring, total=False):
+    """The arguments of a ``Compactor`` but for ``window``."""
+
+    model: Any
+    trigger: TriggerInput
+    target: SizeInput | None
+    keep: SizeInput | None
+    summarizer: Any
+    policy: Policy | None
+
+
+class CompactorSettings(WindowlessSettings, total=False):
+    """The arguments of a ``Compactor``, for functions that hand them on."""
+
+    window: int | None
 
 
 class Compactor:
@@ -74,9 +114,9 @@ class Compactor:
         *,
         window: int | None = None,
         model: Any = None,
-        trigger: Any = UNSET,
-        target: Any = UNSET,
-        keep: Any = UNSET,
+        trigger: TriggerInput = UNSET,
+        target: SizeInput | None = UNSET,
+        keep: SizeInput | None = UNSET,
         summarizer: Any = None,
         policy: Policy | None = None,
         count_text: Callable[[str], int] | None = None,
@@ -219,6 +259,24 @@ class Compactor:
         answer: T = response
         return answer
 
+    @overload
+    async def acall(
+        self,
+        send: Callable[..., Awaitable[T]],
+        messages: Sequence[Any],
+        previous: Compaction | None = None,
+        **options: Unpack[AsyncCallOptions],
+    ) -> T: ...
+
+    @overload
+    async def acall(
+        self,
+        send: Callable[..., Awaitable[T] | T],
+        messages: Sequence[Any],
+        previous: Compaction | None = None,
+        **options: Unpack[AsyncCallOptions],
+    ) -> T: ...
+
     async def acall(
         self,
         send: Callable[..., Any],
@@ -272,7 +330,9 @@ class Compactor:
         of_subclass = {name: value for name, value in vars(self).items() if name not in self._ours}
         return _made_again, (type(self), self._made_with), of_subclass or None
 
-    def session(self, thread_id: str, store: Any = "sqlite:///contextfold.db", **options: Any) -> Session:
+    def session(
+        self, thread_id: str, store: Any = "sqlite:///contextfold.db", **options: Unpack[SessionKeywords]
+    ) -> Session:
         """A conversation that outlives the process, on ``sqlite:///FILE``, ``postgresql+psycopg://...`` or an object
         that is a ``SummaryStore``.
 

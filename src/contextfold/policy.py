@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from contextfold.errors import PLAIN, PolicyError, is_async_function, plain_number, reason, shown
 from contextfold.messages import Message
-from contextfold.summary.options import SummaryOptions
+from contextfold.summary.options import SummaryFields, SummaryOptions
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -32,6 +33,11 @@ PATIENCE = 0.92
 estimate may be wrong."""
 
 Unit = Literal["tokens", "messages", "fraction"]
+SummaryRole = Literal["user", "system", "developer", "assistant"]
+SummaryPlace = Literal["after_first_user", "after_system"]
+OnFailure = Literal["keep", "raise"]
+OnOverflow = Literal["raise", "drop_oldest"]
+
 MOST_TOKENS = 10**30
 """More is a slip of the hand, and more than arithmetic with fractions takes."""
 
@@ -147,6 +153,20 @@ TriggerField: TypeAlias = Annotated[tuple[Clause, ...], BeforeValidator(parse_tr
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+class TypedSize(TypedDict):
+    """A size as LangChain's configuration files write it."""
+
+    type: Unit
+    value: float
+
+
+# To a type checker: what is taken, which is more than what an attribute holds. The classes that end in ``Fields`` are
+# the keywords of a model and the mapping that may stand in its place; tests/test_types.py holds them to the models.
+SizeInput: TypeAlias = "Size | str | tuple[Unit, float] | Mapping[Unit, float] | TypedSize"
+TriggerInput: TypeAlias = "Clause | SizeInput | Sequence[TriggerInput] | None"
+Names: TypeAlias = "AbstractSet[str] | list[str] | tuple[str, ...]"  # no ``Sequence``: a text is none of names
+
+
 class _Settings(BaseModel):
     # No `defer_build`, which would spare an import 30 ms: pydantic's building with the first use is not safe in threads
     # (its issues 11849 and 13419), and the first policies of a server are made side by side.
@@ -236,8 +256,33 @@ class Budgets(_Settings):
         return self
 
 
+class BudgetsFields(TypedDict, total=False):
+    """``Budgets`` as a mapping."""
+
+    usage: float | None
+    carried: float | None
+    summary: float
+    recent: float
+    shortened: float
+    prose: float | None
+
+
+class PinsFields(TypedDict, total=False):
+    """``Pins`` as a mapping."""
+
+    ids: Names
+    tools: Names
+    plans: Names
+    metadata: Mapping[str, Any]
+    predicate: Callable[[Message], bool] | None
+
+
 class Pins(_Settings):
     """Messages that stay word for word in every view. A pinned message keeps its whole group."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[PinsFields]) -> None: ...
 
     ids: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
@@ -276,8 +321,20 @@ class Pins(_Settings):
         )
 
 
+class ToolArgumentsFields(TypedDict, total=False):
+    """``ToolArguments`` as a mapping."""
+
+    enabled: bool
+    limit: int
+    tools: Names | None
+
+
 class ToolArguments(_Settings):
     """Old tool-call arguments: strings longer than ``limit`` characters keep their head and a marker with the count."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[ToolArgumentsFields]) -> None: ...
 
     enabled: bool = True
     limit: Annotated[int, Field(ge=20)] = 200
@@ -285,8 +342,20 @@ class ToolArguments(_Settings):
     """Only these tools; None: all."""
 
 
+class ToolOutputsFields(TypedDict, total=False):
+    """``ToolOutputs`` as a mapping."""
+
+    enabled: bool
+    limit: int
+    exclude: Names
+
+
 class ToolOutputs(_Settings):
     """Old tool outputs are compressed by kind to about ``limit`` tokens."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[ToolOutputsFields]) -> None: ...
 
     enabled: bool = True
     limit: Annotated[int, Field(ge=50)] = 200
@@ -294,10 +363,25 @@ class ToolOutputs(_Settings):
     """Names of tools whose outputs stay as they are."""
 
 
+class ToggleFields(TypedDict, total=False):
+    """``Toggle`` as a mapping."""
+
+    enabled: bool
+
+
 class Toggle(_Settings):
     """A tier without settings of its own."""
 
     enabled: bool = True
+
+
+class RecallFields(TypedDict, total=False):
+    """``Recall`` as a mapping."""
+
+    enabled: bool
+    budget: float
+    threshold: float
+    tools: bool
 
 
 class Recall(_Settings):
@@ -325,11 +409,51 @@ class Recall(_Settings):
         return {"enabled": value} if isinstance(value, bool) else {"enabled": False} if value is None else value
 
 
+class OversizedFields(TypedDict, total=False):
+    """``Oversized`` as a mapping."""
+
+    enabled: bool
+    minimum: int
+
+
 class Oversized(_Settings):
     """Items inside the kept tail are clipped to no less than ``minimum`` tokens, when nothing else makes it fit."""
 
     enabled: bool = True
     minimum: Annotated[int, Field(ge=50)] = 200
+
+
+class PolicyFields(TypedDict, total=False):
+    """The keywords of ``Policy``, for functions that hand them on: ``**fields: Unpack[PolicyFields]``."""
+
+    enabled: bool
+    trigger: TriggerInput
+    target: SizeInput | None
+    keep: SizeInput | None
+    background: bool | float
+    answer_reserve: int
+    budgets: Budgets | BudgetsFields
+    first_user: bool
+    recent_users: float
+    pins: Pins | PinsFields
+    tool_arguments: ToolArguments | ToolArgumentsFields
+    tool_outputs: ToolOutputs | ToolOutputsFields
+    media: Toggle | ToggleFields
+    reasoning: Toggle | ToggleFields
+    oversized: Oversized | OversizedFields
+    recall: Recall | RecallFields | bool | None
+    minimum_gain: float
+    evidence: bool
+    summary: SummaryOptions | SummaryFields
+    bound_thinking: bool
+    redact: bool
+    summary_role: SummaryRole
+    summary_place: SummaryPlace
+    on_failure: OnFailure
+    fallback: Literal["extractive"] | None
+    resend_after_overflow: bool
+    on_overflow: OnOverflow
+    alternate: bool | None
 
 
 class Policy(_Settings):
@@ -381,27 +505,28 @@ class Policy(_Settings):
     redact: bool = False
     """Take secrets (``contextfold.redaction`` has their kinds) out of what a summarizer is sent, of the summary and its
     evidence, of what is recalled, and of what an archive gets. Messages that stay in the view are never changed."""
-    summary_role: Literal["user", "system", "developer", "assistant"] = "user"
-    summary_place: Literal["after_first_user", "after_system"] = "after_first_user"
+    summary_role: SummaryRole = "user"
+    summary_place: SummaryPlace = "after_first_user"
     """Behind the first user message and, where roles need not alternate, behind what else users said that stays: what
     stands before the summary is read from the cache after a pass."""
-    on_failure: Literal["keep", "raise"] = "keep"
+    on_failure: OnFailure = "keep"
     """When the summary fails: go on with the old view as long as it fits the window, or raise what was raised."""
     fallback: Literal["extractive"] | None = "extractive"
     """With ``on_failure="keep"``, when the old view does not fit: the built-in summarizer, or ``SummaryFailed``."""
     resend_after_overflow: bool = True
     """Whether a request that the provider refuses is mended and sent again; else its error is raised as it is."""
-    on_overflow: Literal["raise", "drop_oldest"] = "raise"
+    on_overflow: OnOverflow = "raise"
     """When a provider refuses even the compacted view for its size (``Compactor.call``): raise ``StillTooLong``, or
     drop the older half of what may leave the view, step by step, until it is taken."""
     alternate: bool | None = None
     """Join neighbors of one role that compaction brought together. None: where the format wants it."""
 
-    def __init__(self, **fields: Any) -> None:
-        if fields.get("enabled") is False:  # off means off: no other setting can switch a part of it on again
-            fields |= {"trigger": None, "resend_after_overflow": False}
+    def __init__(self, **fields: Unpack[PolicyFields]) -> None:
+        given: dict[str, Any] = {**fields}
+        if given.get("enabled") is False:  # off means off: no other setting can switch a part of it on again
+            given |= {"trigger": None, "resend_after_overflow": False}
         try:
-            super().__init__(**fields)
+            super().__init__(**given)
         except ValidationError as error:
             raise _policy_error(error) from None
         except Exception as error:

@@ -34,7 +34,7 @@ from contextfold.errors import (
 from contextfold.formats import decode, detect, get
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
-from contextfold.policy import Policy
+from contextfold.policy import Policy, SizeInput, TriggerInput
 from contextfold.window import Window
 
 SAME = "same"
@@ -48,9 +48,9 @@ class CompactorOptions(TypedDict, total=False):
 
     window: int | None
     model: Any
-    trigger: Any
-    target: Any
-    keep: Any
+    trigger: TriggerInput
+    target: SizeInput | None
+    keep: SizeInput | None
     policy: Policy | None
     count_text: Callable[[str], int] | None
 

@@ -57,6 +57,16 @@ class CompactOptions(TypedDict, total=False):
     archive: Archiver | None
 
 
+class AsyncCallOptions(CompactOptions, total=False):
+    """The options of ``Compactor.acall``."""
+
+    max_tokens: int | None
+    on_result: Callable[[CompactionResult], object] | None
+    ask: Ask | None
+    once: Once | None
+    whose: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """The arguments of one call."""

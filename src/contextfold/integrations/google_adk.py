@@ -18,7 +18,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 try:
     from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
@@ -41,7 +41,7 @@ except ImportError as error:
 from contextfold import formats, json_values, quoting
 from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
-from contextfold.compactor import CompactionResult, Compactor
+from contextfold.compactor import CompactionResult, Compactor, CompactorSettings
 from contextfold.errors import ContextfoldError, held, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.formats.values import media_note
@@ -102,7 +102,9 @@ class CompactionPlugin(BasePlugin):
     ``TypeError`` for one that is not known.
     """
 
-    def __init__(self, compactor: Compactor | None = None, *, name: str = "contextfold", **options: Any) -> None:
+    def __init__(
+        self, compactor: Compactor | None = None, *, name: str = "contextfold", **options: Unpack[CompactorSettings]
+    ) -> None:
         super().__init__(name=name)
         if compactor is not None and options:
             raise TypeError(f"give either a compactor or {', '.join(options)}, not both: they are its options")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 try:
     from haystack.components.generators.chat import MockChatGenerator
@@ -32,13 +32,13 @@ except ImportError as error:
     ) from error
 
 from contextfold import formats
-from contextfold.compactor import CompactionResult, Compactor
+from contextfold.compactor import CompactionResult, Compactor, CompactorWiring
 from contextfold.errors import CannotFit, PolicyError, SummaryFailed, held, shown, whole_number
 from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.known_lists import KnownLists
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
-from contextfold.policy import Policy, Size, parse_trigger
+from contextfold.policy import Policy, PolicyFields, Size, SizeInput, parse_trigger
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import Answer
@@ -82,10 +82,10 @@ class ContextfoldCompactor:
         *,
         window: int | None = None,
         summarizer: Any = None,
-        keep: Any = None,
+        keep: SizeInput | None = None,
         policy: Policy | None = None,
         instructions: str = "",
-        **settings: Any,
+        **settings: Unpack[CompactorWiring],
     ) -> None:
         if policy is not None and keep is not None:
             raise PolicyError("give either policy or keep, not both: it is a field of the policy")
@@ -100,7 +100,8 @@ class ContextfoldCompactor:
             Compactor(window=window)  # says what is wrong with it
         self.window = window
         self.summarizer = summarizer
-        self.policy = policy if policy is not None else Policy(**({} if keep is None else {"keep": keep}))
+        given: PolicyFields = {} if keep is None else {"keep": keep}
+        self.policy = policy if policy is not None else Policy(**given)
         self.instructions = instructions
         self.settings = settings
         self.result: CompactionResult | None = None

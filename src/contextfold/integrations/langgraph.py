@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 try:
     from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -82,6 +82,18 @@ class PreparedMessages:
     """The update of the state, empty if nothing changed: ``return {"messages": [answer], **update}``."""
 
 
+class ContextOptions(TypedDict, total=False):
+    """The arguments of a ``Context`` besides its compactor."""
+
+    system: str | SystemMessage | Callable[[Any], str | SystemMessage] | None
+    tools: Sequence[Any] | None
+    messages_key: str
+    record_key: str
+    metadata_key: str
+    view_key: str
+    now: Callable[[], datetime]
+
+
 class Context(Runnable[Any, dict[str, Any]]):
     """Makes the messages to send from the messages of a graph's state.
 
@@ -118,7 +130,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         self._has_warned = False
 
     @classmethod
-    def of_window(cls, window: int, *, summarizer: Any = None, **options: Any) -> Context:
+    def of_window(cls, window: int, *, summarizer: Any = None, **options: Unpack[ContextOptions]) -> Context:
         """A context with the summary right behind the system prompt. ``window`` is in tokens."""
         policy = Policy(summary_place="after_system")
         return cls(Compactor(window=window, summarizer=summarizer, policy=policy), **options)
@@ -238,7 +250,7 @@ class SessionContext(Context):
     record, and has the figures under ``metadata_key`` if it has a key for those.
     """
 
-    def __init__(self, session: Callable[[str], Session], **options: Any) -> None:
+    def __init__(self, session: Callable[[str], Session], **options: Unpack[ContextOptions]) -> None:
         super().__init__(Compactor(), **options)
         self.session = session
 

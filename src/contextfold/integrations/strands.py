@@ -21,12 +21,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from contextfold import formats
 from contextfold.calls.request import check_state
 from contextfold.calls.usage import read_usage
-from contextfold.compactor import CompactionResult, Compactor
+from contextfold.compactor import CompactionResult, Compactor, CompactorSettings
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
 from contextfold.integrations.bounded import Bounded
@@ -83,7 +83,11 @@ class CompactionManager(ConversationManager):
     """
 
     def __init__(
-        self, compactor: Compactor | None = None, *, previous: Compaction | None = None, **settings: Any
+        self,
+        compactor: Compactor | None = None,
+        *,
+        previous: Compaction | None = None,
+        **settings: Unpack[CompactorSettings],
     ) -> None:
         super().__init__()
         if compactor is not None and settings:
@@ -227,7 +231,8 @@ class CompactionManager(ConversationManager):
         # An agent may take turns between models: what one of them paid for is not to be paid for again.
         made = self._by_window.get(window)
         if made is None:
-            made = Compactor(**{**self._settings, "window": window})
+            settings: CompactorSettings = {**self._settings, "window": window}
+            made = Compactor(**settings)
             self._by_window.put(window, made)
         self.compactor = made
 

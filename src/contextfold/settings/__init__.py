@@ -15,17 +15,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from contextfold.compactor import Compactor
+from contextfold.compactor import Compactor, CompactorSettings
 from contextfold.errors import PolicyError, text_of
-from contextfold.policy import Policy
+from contextfold.policy import Policy, PolicyFields
 from contextfold.settings import environment, outputs, own, summarization
 from contextfold.settings.document import Document, Key, read
 from contextfold.summary.summarizer import as_summarizer
 
 if TYPE_CHECKING:
     from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+    from contextfold.integrations.langchain.compaction import MiddlewareOptions
+    from contextfold.integrations.langchain.constructor import DropInOptions
 
 __all__ = ["Settings", "load"]
 
@@ -42,7 +44,7 @@ class Settings:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Setting -> where it was set, such as ``"config.yaml, line 7"`` or ``"SUMMARY_KEEP_LAST_N"``."""
 
-    def compactor(self, **options: Any) -> Compactor:
+    def compactor(self, **options: Unpack[CompactorSettings]) -> Compactor:
         """A ``Compactor`` under this policy, and so are its sessions. ``options`` are those of ``Compactor``, such as
         ``window`` and ``summarizer``. Where the settings are switched off, no model of the file is made ready.
 
@@ -55,7 +57,9 @@ class Settings:
             summarizer = as_summarizer(self.summary_model)
         return Compactor(**chosen, summarizer=summarizer)
 
-    def summarization_middleware(self, default_model: Any = None, **options: Any) -> SummarizationMiddleware | None:
+    def summarization_middleware(
+        self, default_model: Any = None, **options: Unpack[DropInOptions]
+    ) -> SummarizationMiddleware | None:
         """The drop-in for LangChain's middleware under these settings; None where they are switched off.
 
         ``default_model`` sums up where no ``model_name`` is set. ``options`` are those of the middleware. Needs the
@@ -72,7 +76,9 @@ class Settings:
         arguments = outputs.drop_in_arguments(SummarizationMiddleware, self.policy, self.place)
         return SummarizationMiddleware(self._chat_model() or model, **{**arguments, **options})
 
-    def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:
+    def compaction_middleware(
+        self, default_model: Any = None, **options: Unpack[MiddlewareOptions]
+    ) -> CompactionMiddleware | None:
         """Our own middleware, which leaves the thread whole; None where the settings are switched off.
 
         Without ``model_name`` and ``default_model`` the built-in summarizer is used, which asks no model. ``options``
@@ -112,7 +118,9 @@ class Settings:
                 raise PolicyError(text_of(error)) from error
 
 
-def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Any) -> Settings:
+def load(
+    file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Unpack[PolicyFields]
+) -> Settings:
     """The settings of a file and of the environment.
 
     Args:

@@ -11,11 +11,11 @@ imported when a store is opened, and not before.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from contextfold.errors import InputError, held, shown
 from contextfold.store import addresses
-from contextfold.store.options import SessionOptions
+from contextfold.store.options import SessionKeywords, SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
 from contextfold.store.request import EngineParts
 from contextfold.store.retention import Retention
@@ -89,7 +89,7 @@ def open_existing(url: str) -> SQLStore:
     return opened
 
 
-def open_session(means: EngineParts, thread_id: str, store: Any, **options: Any) -> Session:
+def open_session(means: EngineParts, thread_id: str, store: Any, **options: Unpack[SessionKeywords]) -> Session:
     """A session on a store, or on the store at a URL; what ``Compactor.session`` calls.
 
     What refusals teach of the window of a model that has a name is kept in the store, if that can, unless the compactor

@@ -6,9 +6,10 @@ not: deciding about a conversation (``decision``).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,12 +18,51 @@ from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.tokens import tiktoken_counter
 
+if TYPE_CHECKING:
+    from contextfold.passes.means import Archiver
+
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 LONGEST_LEASE = 365 * 24 * 3600
 """Seconds. Clocks and timers end somewhere; and an infinite lease would be one that no one can ever take over."""
 
 UserConfig = Callable[[Any], Any] | Mapping[Any, Mapping[str, Any]]
+
+
+class SessionFields(TypedDict, total=False):
+    """``SessionOptions`` as a mapping."""
+
+    upper_threshold: int | None
+    lower_threshold: int | None
+    min_messages: int
+    min_new_messages: int
+    trigger_ratio: float
+    background: bool
+    soft_ratio: float
+    lease_seconds: float
+    enable_context_optimization: bool
+    token_calculation_method: Literal["estimate", "tiktoken"]
+    target_usage_ratio: float | None
+    summary_token_ratio: float | None
+    recent_token_ratio: float | None
+    compress_tool_output: bool | None
+    tool_output_max_tokens: int | None
+
+
+class FormatlessKeywords(TypedDict, total=False):
+    """What a session takes besides its thread, its store and the format of its messages."""
+
+    namespace: str
+    options: SessionOptions | SessionFields | None
+    user: Any
+    get_optimization_config: UserConfig | None
+    archive: str | os.PathLike[str] | Archiver | None
+
+
+class SessionKeywords(FormatlessKeywords, total=False):
+    """What a session takes besides its thread and store."""
+
+    format: str | None
 
 
 class SessionOptions(BaseModel):
@@ -63,7 +103,7 @@ class SessionOptions(BaseModel):
     compress_tool_output: bool | None = None
     tool_output_max_tokens: Annotated[int, Field(ge=50)] | None = None
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: Unpack[SessionFields]) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -142,14 +182,15 @@ class SessionOptions(BaseModel):
         return tiktoken_counter("o200k_base")
 
 
-def options_for(given: SessionOptions | Mapping[str, Any] | None) -> SessionOptions:
+def options_for(given: SessionOptions | SessionFields | None) -> SessionOptions:
     """The options that the application gave. Raises ``PolicyError`` for a name or value that is not allowed."""
     if isinstance(given, SessionOptions):
         return given
     if not isinstance(given, Mapping | None):
         raise PolicyError(f"options are a SessionOptions or a mapping of its names to values, not {shown(given)}")
     _check_names(given or {})
-    return SessionOptions(**dict(given or {}))
+    fields: dict[str, Any] = {**(given or {})}
+    return SessionOptions(**fields)
 
 
 def _check_names(given: Mapping[Any, Any]) -> None:

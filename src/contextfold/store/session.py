@@ -7,11 +7,11 @@ What belongs here: arguments in, result out, the sync and async doors. What does
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from contextfold.calls.request import UNLIMITED, CompactionResult, check_archive
 from contextfold.conversation.ledger import Ledger
@@ -37,7 +37,7 @@ from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import recording
 from contextfold.store.finding import Finder, Time, Wanted
 from contextfold.store.flow import Flow
-from contextfold.store.options import SessionOptions, UserConfig, UserOptions, options_for
+from contextfold.store.options import SessionFields, SessionOptions, UserConfig, UserOptions, options_for
 from contextfold.store.reading import ask
 from contextfold.store.request import EngineParts, SessionRequest, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
@@ -98,7 +98,7 @@ class Session:
         store: Any,
         *,
         namespace: str = "",
-        options: SessionOptions | Mapping[str, Any] | None = None,
+        options: SessionOptions | SessionFields | None = None,
         user: Any = None,
         get_optimization_config: UserConfig | None = None,
         format: str | None = None,
@@ -291,6 +291,32 @@ class Session:
     async def adue(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> str | None:
         """``due`` for async code."""
         return await self._due(SessionRequest(system, tools), self._suspending())
+
+    @overload
+    async def acall(
+        self,
+        send: Callable[..., Awaitable[T]],
+        messages: Sequence[Any] = (),
+        *,
+        system: str | None = None,
+        tools: Sequence[Any] | None = None,
+        max_tokens: int | None = UNLIMITED,
+        answer: Callable[[T], Any] | None = None,
+        on_result: Callable[[CompactionResult], object] | None = None,
+    ) -> T: ...
+
+    @overload
+    async def acall(
+        self,
+        send: Callable[..., Awaitable[T] | T],
+        messages: Sequence[Any] = (),
+        *,
+        system: str | None = None,
+        tools: Sequence[Any] | None = None,
+        max_tokens: int | None = UNLIMITED,
+        answer: Callable[[T], Any] | None = None,
+        on_result: Callable[[CompactionResult], object] | None = None,
+    ) -> T: ...
 
     async def acall(
         self,

@@ -6,7 +6,7 @@ how much room the summary gets (``policy``), and which model answers (``summariz
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
@@ -24,6 +24,26 @@ _AT_LEAST = {
     "retries_on_rejection": 0,
     "retries_on_failure": 0,
 }
+
+
+class SummaryFields(TypedDict, total=False):
+    """``SummaryOptions`` as a mapping."""
+
+    max_tokens: int | None
+    merge_max_tokens: int | None
+    input_tokens: int | None
+    prompt: str | None
+    instructions: str
+    language: str | None
+    bisect: bool
+    max_depth: int
+    min_messages: int
+    max_string_characters: int
+    parallel: int
+    retries_on_rejection: int
+    retries_on_failure: int
+    total_seconds: float | None
+    idle_seconds: float | None
 
 
 class SummaryOptions(BaseModel):

@@ -6,7 +6,7 @@ What belongs here: defaults by the model's profile. They are deepagents' own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from deepagents._models import resolve_model
 from deepagents.middleware.summarization import compute_summarization_defaults
@@ -18,6 +18,7 @@ from contextfold.integrations.deepagents.summarization import (
     SummarizationMiddleware,
 )
 from contextfold.integrations.deepagents.tool import SummarizationToolMiddleware
+from contextfold.integrations.langchain.constructor import OurOptions
 
 __all__ = [
     "compute_summarization_defaults",
@@ -31,10 +32,10 @@ def create_summarization_middleware(
     backend: Any,
     *,
     summary_prompt: str = DEEPAGENTS_DEFAULT_SUMMARY_PROMPT,
-    trim_tokens_to_summarize: int | None = None,
+    trim_tokens_to_summarize: float | None = None,
     token_counter: Callable[..., int] = count_tokens_approximately,
     summarizer: Any = None,
-    **options: Any,
+    **options: Unpack[OurOptions],
 ) -> SummarizationMiddleware:
     """A ``SummarizationMiddleware`` with trigger, ``keep`` and truncation as deepagents sets them for the model.
 

@@ -14,7 +14,7 @@ import copy
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from deepagents.middleware import summarization as deepagents_summarization
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
@@ -28,13 +28,14 @@ from contextfold.integrations.deepagents.files import Files, artifacts_root
 from contextfold.integrations.deepagents.helper import HEADROOM, Helper, answer_limit
 from contextfold.integrations.deepagents.passes import ModelTurn, Passes
 from contextfold.integrations.deepagents.state import SummarizationState
-from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
+from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, Counting, DeprecatedNames, DropInTrigger
 from contextfold.integrations.langchain.overriding import is_overridden
 from contextfold.integrations.langchain.sending import with_update, with_view
 from contextfold.integrations.langchain.state import joined
-from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, Counting
+from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK
 from contextfold.observe import Event
 from contextfold.overflow import Overflow, classify, next_size
+from contextfold.policy import Unit
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.summary.options import SummaryOptions
 
@@ -79,11 +80,11 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         model: str | BaseChatModel,
         *,
         backend: Any,
-        trigger: Any = None,
-        keep: Any = DEFAULT_KEEP,
+        trigger: DropInTrigger = None,
+        keep: tuple[Unit, float] = DEFAULT_KEEP,
         token_counter: Callable[..., int] = count_tokens_approximately,
         summary_prompt: str = DEEPAGENTS_DEFAULT_SUMMARY_PROMPT,
-        trim_tokens_to_summarize: int | None = DEFAULT_CHUNK,
+        trim_tokens_to_summarize: float | None = DEFAULT_CHUNK,
         truncate_args_settings: Any = None,
         summarizer: Any = None,
         counting: Counting = "contextfold",
@@ -91,9 +92,10 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         summary: SummaryOptions | None = None,
         evidence: bool = True,
         on_event: Callable[[Event], object] | None = None,
-        **deprecated_kwargs: Any,
+        **deprecated_kwargs: Unpack[DeprecatedNames],
     ) -> None:
-        removed = {REMOVED: deprecated_kwargs.pop(REMOVED)} if REMOVED in deprecated_kwargs else {}
+        renamed: dict[str, Any] = {**deprecated_kwargs}
+        removed = {REMOVED: renamed.pop(REMOVED)} if REMOVED in renamed else {}
         helper = Helper(
             model,
             trigger=trigger,
@@ -107,7 +109,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             summary=summary,
             evidence=evidence,
             on_event=on_event,
-            **deprecated_kwargs,
+            **renamed,
         )
         super().__init__(
             helper.model,

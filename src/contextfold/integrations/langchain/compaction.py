@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -37,7 +37,7 @@ from contextfold.integrations.langchain.tool import compact_tool
 from contextfold.observe import Event, logger
 from contextfold.passes.perform import Made
 from contextfold.passes.question import Proposal
-from contextfold.policy import Policy, parse_trigger
+from contextfold.policy import Policy, SizeInput, TriggerInput, parse_trigger
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.record.compaction import Compaction
 
@@ -93,6 +93,26 @@ class _Answered:
         return self.result
 
 
+class MiddlewareOptions(TypedDict, total=False):
+    """The arguments of a ``CompactionMiddleware``."""
+
+    policy: Policy | None
+    trigger: TriggerInput
+    target: SizeInput | None
+    keep: SizeInput | None
+    window: int | None
+    summarizer: Any
+    instructions: str
+    records: RecordStore | None
+    archive: MiddlewareArchive | FileArchive | None
+    before_compaction: Callable[[Proposal], Any] | None
+    after_compaction: Callable[[CompactionMade], Any] | None
+    tool: bool
+    count_text: Callable[[str], int] | None
+    on_event: Callable[[Event], object] | None
+    name: str | None
+
+
 class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
     """Keeps what the model gets inside its window, and the thread as it is.
 
@@ -121,9 +141,9 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self,
         *,
         policy: Policy | None = None,
-        trigger: Any = UNSET,
-        target: Any = UNSET,
-        keep: Any = UNSET,
+        trigger: TriggerInput = UNSET,
+        target: SizeInput | None = UNSET,
+        keep: SizeInput | None = UNSET,
         window: int | None = None,
         summarizer: Any = None,
         instructions: str = "",

@@ -7,9 +7,9 @@ write them, who writes summaries. What does not: checking values (LangChain's ow
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from langchain.agents.middleware import summarization as langchain_summarization
 from langchain_core.language_models import BaseChatModel
@@ -17,8 +17,46 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import coerce_to_runnable
 
 from contextfold.errors import plain_number
+from contextfold.observe import Event
+from contextfold.policy import Unit
+from contextfold.summary.options import SummaryOptions
 
-DEFAULT_KEEP = ("messages", 20)
+if TYPE_CHECKING:  # newer than the oldest release that is supported
+    from langchain.agents.middleware.summarization import TriggerClause
+
+Counting = Literal["contextfold", "langchain"]
+DropInTrigger: TypeAlias = "tuple[Unit, float] | TriggerClause | Sequence[tuple[Unit, float] | TriggerClause] | None"
+
+
+class DeprecatedNames(TypedDict, total=False):
+    """What LangChain's class takes by old names."""
+
+    max_tokens_before_summary: int | None
+    messages_to_keep: int
+
+
+class OurOptions(TypedDict, total=False):
+    """What only our drop-ins take."""
+
+    counting: Counting
+    instructions: str
+    summary: SummaryOptions | None
+    evidence: bool
+    on_event: Callable[[Event], object] | None
+
+
+class DropInOptions(OurOptions, DeprecatedNames, total=False):
+    """The arguments of the drop-in besides its model."""
+
+    trigger: DropInTrigger
+    keep: tuple[Unit, float]
+    token_counter: Callable[..., int]
+    summary_prompt: str
+    trim_tokens_to_summarize: float | None
+    summarizer: Any
+
+
+DEFAULT_KEEP: tuple[Unit, float] = ("messages", 20)
 """LangChain's."""
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil, floor
 from operator import is_
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from langchain.agents.middleware import summarization as langchain_summarization
 from langchain.agents.middleware.types import (
@@ -30,7 +30,17 @@ from langgraph.runtime import Runtime
 
 from contextfold.errors import PolicyError, plain_functions, plain_number, shown
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
+from contextfold.integrations.langchain.constructor import (
+    DEFAULT_KEEP,
+    Counting,
+    DeprecatedNames,
+    DropInTrigger,
+    as_template,
+    is_known,
+    renamed,
+    whole,
+    writers,
+)
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
 from contextfold.integrations.langchain.evicted import LeftMessages
 from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding, SummarizerFailed
@@ -50,7 +60,7 @@ from contextfold.integrations.langchain.sending import Sending, shortened, valid
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
-from contextfold.policy import Clause, Size, parse_size, parse_trigger
+from contextfold.policy import Clause, Size, Unit, parse_size, parse_trigger
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.summary.options import SummaryOptions
 
@@ -71,8 +81,6 @@ NO_HISTORY = "No previous conversation history."
 
 FULL = 0.95
 """Share of the window above which what ``keep`` names is cut into. The remaining 5 % covers estimate error."""
-
-Counting = Literal["contextfold", "langchain"]
 
 
 class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
@@ -106,20 +114,20 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self,
         model: str | BaseChatModel,
         *,
-        trigger: Any = None,
-        keep: Any = DEFAULT_KEEP,
+        trigger: DropInTrigger = None,
+        keep: tuple[Unit, float] = DEFAULT_KEEP,
         token_counter: Callable[..., int] = count_tokens_approximately,
         summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
-        trim_tokens_to_summarize: int | None = DEFAULT_CHUNK,
+        trim_tokens_to_summarize: float | None = DEFAULT_CHUNK,
         summarizer: Any = None,
         counting: Counting = "contextfold",
         instructions: str = "",
         summary: SummaryOptions | None = None,
         evidence: bool = True,
         on_event: Callable[[Event], object] | None = None,
-        **deprecated_kwargs: Any,
+        **deprecated_kwargs: Unpack[DeprecatedNames],
     ) -> None:
-        trigger, keep = renamed(trigger, keep, deprecated_kwargs)
+        when, kept = renamed(trigger, keep, deprecated_kwargs)
         if counting not in ("contextfold", "langchain"):
             raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
         plain_functions(on_event=on_event, token_counter=token_counter)
@@ -136,17 +144,17 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             raise PolicyError(
                 f"trim_tokens_to_summarize is {shown(trim_tokens_to_summarize)}: it must be a number of tokens, or None"
             )
-        known = is_known(trigger)
+        known = is_known(when)
         super().__init__(
             model,
-            trigger=trigger if known else None,
-            keep=keep,
+            trigger=when if known else None,
+            keep=kept,
             token_counter=token_counter,
             summary_prompt=summary_prompt,
             trim_tokens_to_summarize=trimmed,  # type: ignore[arg-type]  # LangChain takes 0.4 * window, too
         )
         if not known:
-            self.trigger = trigger
+            self.trigger = when
         self._writer, self.summarizer = writers(self.model, summarizer)
         self._placed_by_langchain = getattr(self, "_summary_model", None)
         is_default = token_counter is count_tokens_approximately

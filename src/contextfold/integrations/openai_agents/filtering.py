@@ -9,13 +9,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from agents import Model, ModelProvider
 from agents.run_config import CallModelData, ModelInputData
 
 from contextfold import formats
-from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.compactor import After, Before, CompactionResult, Compactor, WindowlessSettings
 from contextfold.errors import held
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.known_lists import KnownItems, KnownLists
@@ -34,7 +34,7 @@ def compaction(
     before: Before | None = None,
     after: After | None = None,
     on_result: Callable[[CompactionResult], object] | None = None,
-    **settings: Any,
+    **settings: Unpack[WindowlessSettings],
 ) -> InputCompaction:
     """What ``RunConfig(call_model_input_filter=...)`` takes. One serves any number of agents, runs and conversations.
 

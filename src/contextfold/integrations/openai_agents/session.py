@@ -8,7 +8,7 @@ Each method is one transaction of the store or asks again, so any number of runs
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from agents.memory import SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
@@ -20,6 +20,7 @@ from contextfold.ports import AsyncPorts, settled
 
 if TYPE_CHECKING:
     from contextfold.store import Session, SessionState
+    from contextfold.store.options import FormatlessKeywords
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class CompactionSession:
         store: Any = "sqlite:///contextfold.db",
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[FormatlessKeywords],
     ) -> None:
         self.session_id = session_id
         given = SessionSettings() if session_settings is None else session_settings  # as their own sessions have it

@@ -16,7 +16,7 @@ import operator
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
@@ -32,7 +32,7 @@ from contextfold.archive import Archive as FileArchive
 from contextfold.calls.same import begins_as_given
 from contextfold.calls.thinking import LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
-from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.compactor import After, Before, CompactionResult, Compactor, WindowlessSettings
 from contextfold.errors import held
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
@@ -115,7 +115,7 @@ class Compaction(AbstractCapability[Any]):
         before: Before | None = None,
         after: After | None = None,
         on_result: Callable[[CompactionResult], object] | None = None,
-        **settings: Any,
+        **settings: Unpack[WindowlessSettings],
     ) -> None:
         self.compactors = _Compactors(window, compactor, settings)
         self.options: dict[str, Any] = {"instructions": instructions, "before": before, "after": after}
@@ -178,7 +178,7 @@ class Compaction(AbstractCapability[Any]):
 class _Compactors:
     """One compactor for each window that a model says it has; one for all where the caller gave it."""
 
-    def __init__(self, window: int | None, compactor: Compactor | None, settings: dict[str, Any]) -> None:
+    def __init__(self, window: int | None, compactor: Compactor | None, settings: WindowlessSettings) -> None:
         if compactor is not None and (settings or window is not None):
             given = ", ".join([*settings, *(["window"] if window is not None else [])])
             raise TypeError(f"give either compactor or {given}, not both: they are settings of the compactor")
@@ -585,7 +585,7 @@ def _saved(messages: Sequence[ModelMessage], told: set[int] | None = None) -> Re
 
 
 def history_processor(
-    *, window: int | None = None, compactor: Compactor | None = None, **settings: Any
+    *, window: int | None = None, compactor: Compactor | None = None, **settings: Unpack[WindowlessSettings]
 ) -> Callable[[list[ModelMessage]], Awaitable[list[ModelMessage]]]:
     """For ``ProcessHistory(history_processor(window=...))``: the simple case, without a second attempt after a refusal.
 
