@@ -241,6 +241,16 @@ def test_a_demand_in_the_words_of_reports_is_a_rule() -> None:
     assert [text for text in DEMANDED.split("\n")[1:-1] if standing(text) != [text]] == []
 
 
+@pytest.mark.parametrize("stop", ["．", "｡", "！"])
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_a_rule_may_end_with_any_full_stop(language: str, stop: str) -> None:
+    """Papers and manuals in Japanese are written with full-width commas and periods, terminals had half-width ones."""
+    said = [text for rules in (RULES, STANDING) for text in rules[language].split("\n")[1:-1]]
+    ended = [text.rstrip("。") + stop for text in said if text.endswith("。")]
+    assert [text for text in ended if standing(f"{text}次。") != [text]] == []
+    assert list(sentences("版本３．５发布了．下一步．")) == ["版本３．５发布了．", "下一步．"]
+
+
 def test_where_a_rule_may_be_found_does_not_hang_on_the_index_of_words() -> None:
     """Each wording knows all the words that it can begin with."""
     known = (*RULES.values(), *STANDING.values(), TALK, DONE_ONCE)

@@ -68,7 +68,7 @@ SENTENCE, LONG_PIECE = 40, 100
 LOOKED_AT = 2_000
 """Lines whose looks are told at once."""
 
-_ENDS = frozenset(".!?。！？؟।…")
+_ENDS = frozenset(".!?。．｡！？؟।…")
 _HEADER = re.compile(r"[A-Za-z][\w-]{0,40}: ").match
 _FRAME = re.compile(r"at \S.{0,300}\.\w{1,5}(?::\d+){1,2}\)?|/\S{1,300}\.go:\d+(?: \+0x[\da-f]+)?").fullmatch
 _LIBRARY = re.compile(

@@ -73,7 +73,7 @@ Mistral, DeepSeek."""
 
 _APOLOGY = re.compile(rf"^(?:{APOLOGIES})", re.IGNORECASE)
 _ERROR = re.compile(rf"^(?:{ERRORS})", re.IGNORECASE)
-_PLACEHOLDER = re.compile(rf"^(?:{PLACEHOLDERS})[.!。！।]?$", re.IGNORECASE)
+_PLACEHOLDER = re.compile(rf"^(?:{PLACEHOLDERS})[.!。．｡！।]?$", re.IGNORECASE)
 _THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?(?:</\1>\s*|\Z)", re.DOTALL | re.IGNORECASE)
 """Thinking that is left in the text; all of it, where the thinking never ended."""
 _THOUGHT_END = re.compile(r"^[^\S\n]*+</think(?:ing)?>[^\S\n]*$", re.IGNORECASE | re.MULTILINE)

@@ -54,7 +54,9 @@ _MAIN_ARGUMENTS = (
     *("command", "commands", "cmd", *_PLACES, "query", "queries", "pattern", "question", "code"),
     *("description", "prompt", "name", "id", "title", "text", "input"),
 )
-_SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
+_SENTENCE_END = re.compile(
+    r"(?<=[。｡！？।؟])|(?<=．)(?!(?<=\d．)\d)|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+"  # "3. Mai" is a date
+)
 LEAST_WORDS = 3
 """Of a finding that names nothing exact: ``Key trade-offs`` is a heading."""
 

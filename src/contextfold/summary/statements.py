@@ -260,7 +260,7 @@ def _figureless(text: str) -> str:
 
 
 def _with_now(text: str) -> str:
-    return _WHEN.sub("#", ALONE.sub("#", text.lower())).rstrip(" .!。")
+    return _WHEN.sub("#", ALONE.sub("#", text.lower())).rstrip(" .!。．｡")
 
 
 def _manner(text: str) -> str:
