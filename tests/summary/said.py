@@ -354,7 +354,6 @@ Nie pisz do klienta.
 不应该修改 API。
 不该动 src/legacy 目录。
 不允许使用 eval
-禁用 console.log
 一律使用 UTF-8 编码。
 仅使用 PostgreSQL
 配置文件不可修改。
@@ -1392,6 +1391,7 @@ Het werkt nog altijd niet.
 这里不应该超时
 系统不允许我登录
 验证码功能禁用了
+请先禁用缓存
 优先级很高
 一律失败
 这不可能
