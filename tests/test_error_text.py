@@ -43,7 +43,14 @@ def test_a_printed_value_that_is_too_long_to_parse_is_read_as_words() -> None:
 
 @pytest.mark.parametrize(
     "quoted",
-    ["a" * 400_000, "tool call " * 40_000, "input tokens exceed " * 20_000, "1234 tokens, " * 30_000, '{"' * 100_000],
+    [
+        "a" * 400_000,
+        "255," * 1_600 + "255",
+        "tool call " * 40_000,
+        "input tokens exceed " * 20_000,
+        "1234 tokens, " * 30_000,
+        '{"' * 100_000,
+    ],
     ids=lambda quoted: quoted[:12],
 )
 def test_a_prompt_or_an_image_quoted_back_hides_nothing_and_takes_no_time(quoted: str) -> None:

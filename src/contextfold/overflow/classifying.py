@@ -146,8 +146,8 @@ _BARE_WORDS = re.compile(
 
 
 _REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed|request of \d|by itself")
-_RATE_LIMIT = re.compile(r"limit:? (\d[\d,]*)")
-_RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]*)")
+_RATE_LIMIT = re.compile(r"limit:? (\d[\d,]{0,20})")
+_RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]{0,20})")
 _ITEM_LENGTHS = re.compile(
     r"(?<![\d,])(?P<used>\d[\d,]{0,20}) (?:bytes|characters) > (?P<limit>\d[\d,]{0,20})"
     r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]{0,20}+)"

@@ -121,6 +121,9 @@ _STATUS_BEFORE = re.compile(r"(?:status|code|exception|\bhttp(?:/[\d.]{1,3}| err
 _STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request| the\b)")
 """Beside a number of three digits: it is the status of the answer."""
 
+_LONGEST_SIZE = 20
+"""Characters. Python reads no number of thousands of digits."""
+
 _ERROR_NUMBER = re.compile(r"limit ?\(\d+\)")
 
 
@@ -146,8 +149,8 @@ def figures_of(text: str) -> Figures:
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after) or _OTHER_UNIT_BEFORE.search(before))
         role = None if match.start() in known or _is_no_size(match[1], before, after) else _role(before, after)
-        size = _times(match[1], _MULTIPLE[match[2]])
-        if role is not None and (size or role != "limit"):  # "should be greater than 0" limits nothing
+        if role is not None and ((size := _times(match[1], _MULTIPLE[match[2]])) or role != "limit"):
+            # "should be greater than 0" limits nothing
             found.setdefault(role, size)
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
         return Figures(other_unit=other_unit)  # "exceeds limit (2013)": a provider's number for the error, not a size
@@ -159,7 +162,9 @@ def figures_of(text: str) -> Figures:
 
 
 def _is_no_size(digits: str, before: str, after: str) -> bool:
-    """Whether a number is the status of the answer, or the name of a request."""
+    """Whether a number is the status of the answer, the name of a request, or a row of them that is quoted back."""
+    if len(digits) > _LONGEST_SIZE:
+        return True
     is_status = len(digits) == 3 and (_STATUS_BEFORE.search(before) or _STATUS_AFTER.match(after))
     return bool(is_status or _NAME_BEFORE.search(before))
 
