@@ -74,6 +74,18 @@ def test_a_marker_stands_alone_where_nothing_else_has_room() -> None:
     assert cut("x" * 100, 3) == "…[100 characters shortened]"
 
 
+@pytest.mark.parametrize("digits", ["9" * 5_000, "9" + ",999" * 1_500, "9" * 18, "999" + ",999" * 5])
+def test_a_stranger_may_write_any_number_where_a_marker_counts(digits: str) -> None:
+    """Python reads no number of thousands of digits; what is cut is cut all the same, and what is written is read."""
+    text = f"head {'x' * 90} …[{digits} lines shortened] {'x' * 9_000} …[{digits} lines shortened] tail"
+    for room in (0, 40, 400):
+        shorter = cut(text, room, 0.25)
+        assert len(shorter) <= max(room, 80)
+        assert is_shortened(shorter)
+        assert cut(shorter, max(room, 80)) == shorter
+        assert counts_in(shorter)["characters"] > 8_000
+
+
 def test_a_cut_beside_a_marker_leaves_one_marker_with_the_sum() -> None:
     for text in (marker({"characters": 1_234}) + "x" * 500, "x" * 500 + marker({"characters": 1_234})):
         for room in range(40, 140):

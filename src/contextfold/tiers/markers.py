@@ -18,7 +18,9 @@ UNITS = ("fields", "items", "blocks", "rows", "sentences", "repeated lines", "li
 """Everything that is ever counted, in the order in which a marker names it."""
 
 _OPENING = "…["
-_COUNT = rf"(?:\d+|\d{{1,3}}(?:,\d{{3}})+) (?:{'|'.join(f'{unit}?' for unit in UNITS)})"
+# A stranger may write one, too: Python reads no number of thousands of digits.
+_MOST = 10**18 - 1
+_COUNT = rf"(?:\d{{1,18}}|\d{{1,3}}(?:,\d{{3}}){{1,5}}) (?:{'|'.join(f'{unit}?' for unit in UNITS)})"
 MARKER = re.compile(rf"…\[{_COUNT}(?:, {_COUNT})* shortened\]")
 _NUMBER_AND_UNIT = re.compile(r"(?<![\d,])([\d,]++) ([a-z ]+?)(?=, | shortened\])")
 
@@ -69,7 +71,7 @@ def cut(text: str, room: int, tail_share: float = 0.0) -> str:
 
 
 def _named(count: int, unit: str) -> str:
-    return f"{count:,} {unit if count != 1 else unit[:-1]}"
+    return f"{min(count, _MOST):,} {unit if count != 1 else unit[:-1]}"
 
 
 def _hidden(stretch: str) -> Counter[str]:
