@@ -556,6 +556,31 @@ def test_every_request_of_openais_tool_runner_is_compacted_as_the_page_says(keep
     assert create.result.ledger.counts()["summarized"] > 10
 
 
+def test_of_two_calls_at_a_time_the_first_that_ends_leaves_its_record_and_the_last_its_result() -> None:
+    """The other's record starts from a view that is no longer in force, and its usage is of another view."""
+    inner: list[Any] = []
+
+    def method(*, messages: Wire, stream: bool = False) -> Any:
+        if not stream:
+            return {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
+        if not inner:
+            create(messages=conversation(90))
+            inner.append(create.compaction)
+        piece = {"choices": [{"index": 0, "delta": {"content": "fine"}, "finish_reason": None}]}
+        return iter([piece, {"choices": [], "usage": {"prompt_tokens": 5_000, "completion_tokens": 1}}])
+
+    create: Any = over_openai.with_compaction(method, Compactor(window=WINDOW))
+    stream = iter(create(messages=conversation(60), stream=True))
+    assert create.compaction is inner[0]
+    assert create.result.compaction is not inner[0]
+    next(stream)
+    create(messages=conversation(95))
+    newest, taught = create.result, create.calibration
+    assert len(list(stream)) == 1
+    assert (create.result, create.calibration) == (newest, taught)
+    assert create.result is newest
+
+
 OTHERWISE = [(over_openai, "prompt"), (over_anthropic, "prompt"), (over_anthropic, "input")]
 LITELLM = find_spec("litellm")
 HAS_LITELLM = LITELLM is not None and LITELLM.origin is not None  # else the folder of its tests, which has that name
