@@ -37,6 +37,7 @@ from pydantic import BaseModel
 
 from contextfold import InputError, count_tokens
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from contextfold.integrations.langchain.paid import PaidFolds
 from contextfold.passes.question import Proposal
 
 WINDOW = 3_000
@@ -804,3 +805,21 @@ def test_a_run_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     case.ask("go")
     assert len(depth) == 2
     assert case.compaction._turns._gates == {}
+
+
+def test_what_a_thread_was_folded_to_is_given_as_its_messages_are_now() -> None:
+    """Without those that the client has dropped since; and that no summary could be had holds for no shorter thread."""
+    ids = ("call_a8Xb2Kd9Qz1LmN0pRs3Tu5Vw", "call_Zk3Jd8Fh2Ls9Qw1Er5Ty7Ui0", "call_P0o9I8u7Y6t5R4e3W2q1AsDf")
+    thread: list[Any] = [HumanMessage("Read all.", id="h")]
+    for n, id in enumerate(ids):
+        thread.append(AIMessage("", id=f"a{n}", tool_calls=[{"name": "look", "args": {"n": n}, "id": id}]))
+        thread.append(ToolMessage(f"result {n}", tool_call_id=id, id=f"t{n}"))
+    summary, asked = HumanMessage("SUMMARY", id="s"), HumanMessage("Go on.", id="g")
+    paid = PaidFolds()
+    paid.keep(thread, [thread[0], summary, *thread[-2:]])
+    cleared = thread[-1].model_copy(update={"content": "cleared"})
+    assert paid.instead_of([*thread[:-1], cleared, asked]) == [thread[0], summary, thread[-2], cleared, asked]
+    assert paid.instead_of([*thread[3:], asked]) == [summary, *thread[-2:], asked]
+    paid.keep_failure(thread)
+    assert paid.has_failed([*thread, asked])
+    assert not paid.has_failed(thread[:-2])
