@@ -13,6 +13,7 @@ from emulator import Answer, ProviderServer, Request, ToolCall
 from contextfold import Compactor
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
+from contextfold.integrations.wrapping import LEAST_ANSWER
 from contextfold.tokens.estimate import estimate
 from effort import crossed
 
@@ -179,3 +180,32 @@ def test_a_loop_of_calls_reads_all_but_the_instruction_from_the_cache() -> None:
     for request in asked:
         assert request.usage is not None
         assert request.usage.cached > 0.95 * request.usage.prompt
+
+
+def test_a_summary_of_messages_alone_has_nothing_of_the_task_around_them() -> None:
+    """What shapes an answer to the task shapes no summary, and a limit for short answers would cut it off, paid for."""
+    asked: list[dict[str, Any]] = []
+
+    def method(**given: Any) -> dict[str, Any]:
+        asked.append({**given, "messages": len(given["messages"])})
+        return {"content": [{"type": "text", "text": "All modules were read."}], "stop_reason": "end_turn"}
+
+    history = [{"role": ("user", "assistant")[n % 2], "content": f"module {n} " + "word " * 300} for n in range(81)]
+    tools = [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]
+    task = {"model": "small", "system": "Be brief.", "max_tokens": 100, "tools": tools, "tool_choice": {"type": "any"}}
+    body = {
+        "extra_body": {"tool_choice": {"type": "any"}, "top_k": 5},
+        "output_config": {"format": {}, "effort": "low"},
+    }
+    create: Any = over_anthropic.with_compaction(method, Compactor(window=8_000, summarizer="same"))
+    create(**task, **body, messages=history)
+    *summaries, answered = asked
+    alone = {
+        "model": "small",
+        "max_tokens": LEAST_ANSWER,
+        "extra_body": {"top_k": 5},
+        "output_config": {"effort": "low"},
+    }
+    assert summaries
+    assert all(summary == {**alone, "messages": 1} for summary in summaries)
+    assert answered == {**task, **body, "messages": answered["messages"]}
