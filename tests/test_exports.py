@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -84,6 +85,20 @@ def test_documented_code_imports_only_what_the_page_of_public_modules_names() ->
     assert sorted(one for one in private if one[0] != "contextfold") == []
     for name in public:
         assert importlib.import_module(name).__doc__, f"{name} is public and says nothing of itself"
+
+
+def test_names_in_prose_are_there_and_public() -> None:
+    """A name that a page tells people to import is a promise as much as one in its code."""
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    public = re.findall(r"`(contextfold\.[\w.]+?)(?:\.\*)?`", page.split("## `contextfold`")[0])
+    texts = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    name = re.compile(r"`(contextfold(?!\.db\b)(?:\.\w+)+)")  # contextfold.db is a file
+    named = {found for text in texts for found in name.findall(text.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    private = [one for one in named if not any(f"{one}.".startswith(f"{name}.") for name in public)]
+    assert [one for one in private if one.removeprefix("contextfold.") not in PUBLIC] == []
+    for one in named:
+        pkgutil.resolve_name(one)
 
 
 FACES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NotRequired, get_origin, get_type_hints
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
@@ -303,3 +303,10 @@ def test_it_is_the_hook_of_a_prebuilt_agent(saver: SqliteSaver) -> None:
 def test_the_policy_of_a_compactor_is_obeyed() -> None:
     ours = Context(Compactor(window=WINDOW, policy=Policy(trigger=("messages", 5))))
     assert ours.prepare({"messages": conversation(6)}).update
+
+
+@pytest.mark.parametrize("schema", [CompactionState, CompactionNodeState])
+def test_to_a_type_checker_a_graph_is_called_with_messages_alone(schema):
+    """The other keys are what the graph writes: in a strict program ``invoke({"messages": [...]})`` was an error."""
+    hints = get_type_hints(schema, include_extras=True)
+    assert [name for name, hint in hints.items() if get_origin(hint) is not NotRequired] == ["messages"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, Unpack
 
 try:
     from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -55,16 +55,16 @@ def newest(old: Any, new: Any) -> Any:
 class CompactionState(MessagesState):
     """The messages, all of them, and what stands between them and the view."""
 
-    compaction: Annotated[str | None, newest]
+    compaction: NotRequired[Annotated[str | None, newest]]
     """The record in force, as JSON: the size of a summary, whatever the length of the history."""
-    summary_metadata: Annotated[dict[str, Any] | None, newest]
+    summary_metadata: NotRequired[Annotated[dict[str, Any] | None, newest]]
     """What ``summary_metadata`` says of it."""
 
 
 class CompactionNodeState(CompactionState):
     """The state of a graph in which a node of its own makes the view."""
 
-    llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]
+    llm_input_messages: NotRequired[Annotated[list[AnyMessage], UntrackedValue]]
     """The view, on its way from that node to the next one. It is in no checkpoint."""
 
 
