@@ -312,6 +312,7 @@ FACES = {
 }
 """Those that take the settings of a ``Compactor`` in its place."""
 HANDED_ON = """
+from collections.abc import Sequence
 from typing import Any
 
 from contextfold import Compactor, Policy
@@ -335,6 +336,14 @@ def said(view: list[Any]) -> str:
 
 
 async def saying(view: list[Any]) -> str:
+    return ""
+
+
+def limited(view: Sequence[Any], max_tokens: int | None) -> str:
+    return ""
+
+
+def unsent() -> str:
     return ""
 """
 OF_FACES = [
@@ -373,9 +382,8 @@ SLIPS = [
 
 
 HERE = Path(contextfold.__file__).parent
-ENGINE = [
-    HERE / name for name in ("__init__.py", "compactor.py", "policy.py", "calls/request.py", "summary/options.py")
-]
+ENGINE = [HERE / name for name in ("__init__.py", "compactor.py", "policy.py", "ports.py")]
+ENGINE += [HERE / "calls" / "request.py", HERE / "summary" / "options.py"]
 READ = [str(file) for room in ("settings", "store", "integrations") for file in (HERE / room).rglob("*.py")]
 READ += [str(file) for file in ENGINE]
 """Of ours, and nothing that these import: the types of ten frameworks would take minutes."""
@@ -383,6 +391,8 @@ READ += [str(file) for file in ENGINE]
 ANSWERED = [
     "    text: str = compactor.call(said, [])",
     "    text = session.call(said, [])",
+    "    text = compactor.call(limited, [], max_tokens=900)",
+    "    text = session.call(lambda view, limit: limited(view, limit), [], max_tokens=900)",
     *(f"    text = await {door}.acall({send}, [])" for door in ("compactor", "session") for send in ("said", "saying")),
     "    text = await compactor.acall(lambda view: saying(view), [], force=True, max_tokens=900)",
     "    text = await session.acall(lambda view: saying(view), [], answer=lambda said: [said.upper()])",
@@ -395,6 +405,7 @@ MISREAD = [
         for send in ("said", "saying")
     ),
     "    await compactor.acall(saying, [], forced=True)",
+    *(f"    {call}(unsent, [])" for call in ("compactor.call", "session.call", "await compactor.acall")),
 ]
 
 

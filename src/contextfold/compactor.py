@@ -28,7 +28,7 @@ from contextfold.errors import PolicyError, check_callable, functions, held, pla
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy, SizeInput, TriggerInput
-from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
+from contextfold.ports import AsyncPorts, Cancellation, Ports, Sends, SyncPorts, hand_over, run
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, as_summarizer
 from contextfold.tokens import Calibration
@@ -224,7 +224,7 @@ class Compactor:
 
     def call(
         self,
-        send: Callable[..., T],
+        send: Sends[T],
         messages: Sequence[Any],
         previous: Compaction | None = None,
         *,
@@ -262,7 +262,7 @@ class Compactor:
     @overload
     async def acall(
         self,
-        send: Callable[..., Awaitable[T]],
+        send: Sends[Awaitable[T]],
         messages: Sequence[Any],
         previous: Compaction | None = None,
         **options: Unpack[AsyncCallOptions],
@@ -271,7 +271,7 @@ class Compactor:
     @overload
     async def acall(
         self,
-        send: Callable[..., Awaitable[T] | T],
+        send: Sends[Awaitable[T] | T],
         messages: Sequence[Any],
         previous: Compaction | None = None,
         **options: Unpack[AsyncCallOptions],

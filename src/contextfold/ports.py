@@ -51,6 +51,8 @@ else:
 
 T = TypeVar("T")
 Branch = Callable[[], Coroutine[Any, Any, T]]
+Sends = Callable[[list[Any]], T] | Callable[[list[Any], Any], T]
+"""What sends a view, and the answer limit with it where the caller gives one."""
 
 CANCEL_SECONDS = 0.05
 """How often blocking code that waits looks whether it is to stop."""

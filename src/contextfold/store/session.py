@@ -30,7 +30,7 @@ from contextfold.errors import (
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
-from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
+from contextfold.ports import AsyncPorts, Cancellation, Ports, Sends, SyncPorts, hand_over, run
 from contextfold.recall.history import HistoryEntry, Hit
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
@@ -167,7 +167,7 @@ class Session:
 
     def call(
         self,
-        send: Callable[..., T],
+        send: Sends[T],
         messages: Sequence[Any] = (),
         *,
         system: str | None = None,
@@ -295,7 +295,7 @@ class Session:
     @overload
     async def acall(
         self,
-        send: Callable[..., Awaitable[T]],
+        send: Sends[Awaitable[T]],
         messages: Sequence[Any] = (),
         *,
         system: str | None = None,
@@ -308,7 +308,7 @@ class Session:
     @overload
     async def acall(
         self,
-        send: Callable[..., Awaitable[T] | T],
+        send: Sends[Awaitable[T] | T],
         messages: Sequence[Any] = (),
         *,
         system: str | None = None,
