@@ -180,9 +180,9 @@ def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(
 
 
 @pytest.mark.strict
-def test_nothing_is_mixed_up_in_a_thousand_requests(tmp_path: Path, store: str) -> None:
-    running, provider = run_agents(tmp_path, agents=16, length=64, kills=4.0, store=store)
-    assert len(provider._provider.records) > 1_000
+def test_nothing_is_mixed_up_in_hundreds_of_requests(tmp_path: Path, store: str) -> None:
+    running, provider = run_agents(tmp_path, agents=8, length=64, kills=4.0, store=store)
+    assert len(provider._provider.records) > 500
     check(running, provider, 64)
 
 
@@ -196,12 +196,12 @@ def test_memory_is_flat_over_a_day_in_fast_motion(tmp_path: Path) -> None:
             process = psutil.Process(workers.processes[0].pid)
             url = f"http://127.0.0.1:{workers.ports[0]}"
             sizes = []
-            for number in range(1_100):
+            for number in range(901):
                 lists = list(turns(WIRE, 30, seed=number))
                 for messages in lists[20::5]:
                     assert post(url, PATHS[WIRE], compact(body_of(WIRE, messages))).status == 200
                 provider._provider.records.clear()
-                if number >= 700 and number % 100 == 0:  # more than are remembered
+                if number >= 600 and number % 100 == 0:  # more than are remembered
                     sizes.append(process.memory_info().rss)
         finally:
             workers.close()

@@ -242,7 +242,7 @@ KILLED = textwrap.dedent(
 
 
 @pytest.mark.strict
-@pytest.mark.parametrize("times", [2, pytest.param(60, marks=pytest.mark.strict)])
+@pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.strict)])
 def test_a_process_that_is_killed_leaves_a_session_that_goes_on(times: int, tmp_path: Path) -> None:
     """Killed at other moments each time; what it said it had appended is there, once, and the lease runs out."""
     url = f"sqlite:///{tmp_path / 's.db'}"

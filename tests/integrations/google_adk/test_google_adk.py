@@ -662,21 +662,21 @@ def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_aske
 
 
 @pytest.mark.strict
-@pytest.mark.parametrize("window", [WINDOW, 200_000])
-def test_several_hundred_requests(window: int) -> None:
+@pytest.mark.parametrize(("window", "turns"), [(WINDOW, 100), (200_000, 40)])
+def test_hundreds_of_requests(window: int, turns: int) -> None:
     RAN.clear()
     with ProviderServer(windows={MODEL: WINDOW}, answers=Working(3)) as server:
 
         async def play() -> None:
             async with talk(server, CompactionPlugin(window=window)) as told:
-                for turn in range(100):
+                for turn in range(turns):
                     assert await told.say(f"question {turn}", stream=turn % 2 == 1)
 
         asyncio.run(play())
         statuses = [request.status for request in server.requests]
-        assert statuses.count(200) == 300
+        assert statuses.count(200) == 3 * turns
         assert statuses.count(400) == (0 if window == WINDOW else 1)
-    assert len(RAN) == len(set(RAN)) == 400
+    assert len(RAN) == len(set(RAN)) == 4 * turns
 
 
 @crossed(stream=(False, True), quick=1)
