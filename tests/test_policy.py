@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from contextfold import Compactor
 from contextfold.errors import PolicyError, plain_number, whole_number
-from contextfold.policy import Budgets, Clause, Limits, Policy, Size, parse_size, parse_trigger, start_of
+from contextfold.limits import Limits
+from contextfold.policy import Budgets, Clause, Policy, Size, parse_size, parse_trigger, start_of
 from contextfold.store.retention import Retention
 from contextfold.summary.options import SummaryOptions
 

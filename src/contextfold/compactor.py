@@ -25,9 +25,10 @@ from contextfold.calls.request import (
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
 from contextfold.errors import PolicyError, check_callable, functions, held, plain_functions, plain_integer, shown
+from contextfold.limits import Limits
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
-from contextfold.policy import Limits, Policy, SizeInput, TriggerInput
+from contextfold.policy import Policy, SizeInput, TriggerInput
 from contextfold.ports import AsyncPorts, Cancellation, Ports, Sends, SyncPorts, hand_over, run
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, as_summarizer

@@ -19,8 +19,9 @@ from itertools import chain
 from typing import Any, Literal, Protocol, TypeVar
 
 from contextfold.errors import PolicyError, held, plain_integer, reason, shown
+from contextfold.limits import Limits
 from contextfold.observe import Observer
-from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
+from contextfold.policy import MOST_TOKENS, Clause, Policy, Size
 from contextfold.ports import Ports
 from contextfold.tokens import Calibration
 

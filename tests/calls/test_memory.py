@@ -11,10 +11,11 @@ import pytest
 from contextfold import Compactor
 from contextfold.calls.memory import FailedAt, KnownConversation, Memory
 from contextfold.conversation.fingerprint import digest
+from contextfold.limits import Limits
 from contextfold.messages import Message
 from contextfold.passes.prepared import Prepared
 from contextfold.passes.question import Question
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Policy
 
 
 def chat(length: int) -> list[dict[str, Any]]:

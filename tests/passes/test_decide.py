@@ -13,10 +13,10 @@ import pytest
 
 from contextfold import CannotFit, Policy, formats
 from contextfold.conversation.history import History
+from contextfold.limits import Limits
 from contextfold.messages import Message
 from contextfold.passes.decide import Nothing, Plan, decide
 from contextfold.passes.question import MANUAL, Question
-from contextfold.policy import Limits
 from contextfold.tokens import TokenCounter
 
 NOT_GIVEN = object()

@@ -205,7 +205,7 @@ def _settings(values: dict[str, Any], *, command: list[str] | None = None) -> An
 
 def _check(settings: Any) -> None:
     from contextfold.gateway.settings import EXTRACTIVE, SAME
-    from contextfold.policy import Limits
+    from contextfold.limits import Limits
     from contextfold.store.database import resolved
 
     # What would only fail at the first request fails here, in one line.

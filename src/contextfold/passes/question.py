@@ -15,8 +15,9 @@ from contextfold.cached import cached_property
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.history import History
+from contextfold.limits import Limits
 from contextfold.messages import Message, Reasoning, ToolCall, ToolResult
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply, ready
 from contextfold.tokens import TokenCounter

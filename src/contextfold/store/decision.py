@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contextfold.limits import Limits
 from contextfold.observe import Observer
 from contextfold.passes.question import triggered
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Policy
 from contextfold.store.options import SessionOptions
 
 

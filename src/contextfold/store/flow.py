@@ -22,9 +22,10 @@ from typing import Any
 from contextfold.calls.background import Background
 from contextfold.conversation.ledger import Account
 from contextfold.errors import ContextfoldError, reason
+from contextfold.limits import Limits
 from contextfold.observe import Observer
 from contextfold.passes.perform import Archiver
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.store import recording
 from contextfold.store.decision import SessionSize

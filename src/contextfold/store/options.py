@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from contextfold.errors import PolicyError, shown
-from contextfold.policy import Limits, Policy
+from contextfold.limits import Limits
+from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.tokens import tiktoken_counter
 

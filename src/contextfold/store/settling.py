@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from contextfold.errors import Cancelled, StoreCorrupt
+from contextfold.limits import Limits
 from contextfold.observe import Observer
-from contextfold.policy import PATIENCE, Limits, Policy
+from contextfold.policy import PATIENCE, Policy
 from contextfold.ports import Ports
 from contextfold.record.view import alternating, build
 from contextfold.store import loading

@@ -27,11 +27,12 @@ from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.rolling import RollingSummarizer, WrongSummary
+from contextfold.limits import Limits
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing, Plan, evicted_fate
 from contextfold.passes.perform import Made, Means, perform
 from contextfold.passes.question import Question
-from contextfold.policy import Limits, Pins, Policy, Size
+from contextfold.policy import Pins, Policy, Size
 from contextfold.ports import Ports
 from contextfold.record.compaction import SummaryRecord
 from contextfold.record.view import build
