@@ -17,6 +17,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
     {
+        "at_once",
         "cached",
         "messages",
         "errors",

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from contextfold.at_once import encoded
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 MediaKind = Literal["image", "document", "audio", "video"]
 
@@ -27,7 +29,8 @@ def well_formed(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()
+        for _ in encoded(text, errors="strict"):
+            pass
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -21,10 +21,11 @@ def is_cleared(part: ToolCall | ToolResult, *, begins_as_before: bool, was_cut: 
         return True
     if isinstance(part, ToolResult) and not all(isinstance(one, Text) for one in part.content):
         return False
-    first, _, preview = told.partition("\n")
+    first = told[: _LONGEST_PLACEHOLDER + 1].partition("\n")[0]
+    preview = len(told) - len(first) - 1  # characters of what stands behind the first line
     most = _LONGEST_PREVIEW if first[:1] in ("[", "<", "(") else 0
-    if len(first) <= _LONGEST_PLACEHOLDER and len(preview) <= most and _CLEARED.search(first) is not None:
-        is_alone = not was_cut or (not preview and _ALONE.match(first) is not None)
+    if len(first) <= _LONGEST_PLACEHOLDER and preview <= most and _CLEARED.search(first) is not None:
+        is_alone = not was_cut or (preview <= 0 and _ALONE.match(first) is not None)
         return is_alone and (isinstance(part, ToolResult) or begins_as_before)
     if not begins_as_before or was_cut:
         return False

@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from contextfold import json_values
+from contextfold.at_once import encoded
 from contextfold.conversation.cleared import is_cleared
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, is_mark
 
@@ -204,11 +205,11 @@ def _is_item(message: Message) -> bool:
 def _digest(message: Message, fields: Iterable[str], size: int = 16) -> bytes:
     hasher = hashlib.blake2b(message.role.encode(), digest_size=size)
     for field in fields:
-        # half a surrogate pair is a legal string in Python, which strict UTF-8 refuses
-        data = field.encode("utf-8", "surrogatepass")
+        pieces = list(encoded(field))
         # with lengths, or ("ab", "c") and ("a", "bc") would be the same message
-        hasher.update(len(data).to_bytes(8, "little"))
-        hasher.update(data)
+        hasher.update(sum(map(len, pieces)).to_bytes(8, "little"))
+        for piece in pieces:
+            hasher.update(piece)
     return hasher.digest()
 
 

@@ -65,7 +65,7 @@ STATED = 0.6
 SENTENCE, LONG_PIECE = 40, 100
 """Characters of a line that is a sentence by its end, at least; and of a piece of a paragraph whose end is cut off."""
 
-LOOKED_AT = 2_000
+LOOKED_AT = 500
 """Lines whose looks are told at once."""
 
 _ENDS = frozenset(".!?。．｡！？؟।…")

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 from contextfold import identifiers, json_values, quoting
+from contextfold.at_once import split_lines
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.evidence.tables import unquoted
 from contextfold.harness import is_note, parted, pieces, without_reminders
@@ -217,7 +218,7 @@ def weighed(text: str) -> str:
     third = MOST_READ // 3
     end, start = text.rfind("\n", 0, third), text.find("\n", len(text) - third)
     step = max(1, -(-(start - end) // third))
-    return "\n".join((text[: max(end, 0)], *text[end + 1 : start].splitlines()[::step], text[start + 1 :]))
+    return "\n".join((text[: max(end, 0)], *split_lines(text[end + 1 : start])[::step], text[start + 1 :]))
 
 
 def is_sampled(text: str) -> bool:

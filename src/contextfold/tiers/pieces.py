@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
 from contextfold import identifiers
+from contextfold.at_once import lower, split_lines
 from contextfold.tiers.markers import counts_in, cut, is_shortened, marker, without_markers
 
 OUTCOME = re.compile(
@@ -177,7 +178,7 @@ class Pieces:
 
 def of_lines(text: str, unit: str = "lines", header: int = 0) -> Pieces:
     """Pieces that are lines (or rows, the first ``header`` of which name the columns). Repeated lines are collapsed."""
-    texts = collapsed(text.splitlines(keepends=True))
+    texts = collapsed(split_lines(text, keepends=True))
     return Pieces(texts, unit, header, "\n", _order(texts, by_identifiers=unit == "lines"))
 
 
@@ -243,7 +244,7 @@ def _order(texts: Sequence[str], by_identifiers: bool = True) -> list[int]:
 
 def _touched(pattern: re.Pattern[str], words: Sequence[str], whole: str, starts: Sequence[int]) -> list[int]:
     """The pieces in which the pattern begins, in their order. One of the ``words`` stands in each of its matches."""
-    folded = whole.lower()
+    folded = lower(whole)
     # A few letters are two in lower case, so that places are off, or pass for others where case does not matter.
     if len(whole) < _SEARCHED_AT_ONCE or len(folded) != len(whole) or any(letter in whole for letter in "ſıK"):
         return list(dict.fromkeys(bisect_right(starts, found.start()) - 1 for found in pattern.finditer(whole)))

@@ -6,7 +6,8 @@ What belongs here: remembering them. What does not: shortening.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from hashlib import blake2b
+
+from contextfold.at_once import digest
 
 LARGEST = 16_384
 """Characters. A longer outcome is made again: it was a larger limit, of a request that is large anyway."""
@@ -25,7 +26,7 @@ class RememberedTier:
 
     def text(self, text: str, limit: Hashable, make: Callable[[], str]) -> str:
         """The text under the limit. ``text`` itself, as the same object, if ``make`` returned that."""
-        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), limit)
+        key = (digest(text), limit)
         for known in (self._young, self._old):
             if key in known:
                 made = known[key]

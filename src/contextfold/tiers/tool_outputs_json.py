@@ -170,6 +170,9 @@ def read(text: str) -> JsonOutput | None:
     value = json_text.parse(text)
     if value is not None:
         return JsonOutput([value])
+    begun = text.lstrip()
+    if not _may_be_document(begun[: begun.find("\n")]):
+        return None  # most outputs: megabytes need no list of their lines for it
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2 or not all(map(_may_be_document, lines)):
         return None

@@ -146,7 +146,7 @@ def whole(texts: Sequence[str]) -> list[int]:
 def _parts(text: str) -> list[str]:
     """A text in parts whose prices add up to its own, so that one odd sign leaves little of it to ``hundredths``."""
     long = list(stretches(text))  # as ``hundredths`` does, so that no search holds other threads up
-    if not text.isascii() and any(map(_CYRILLIC.search, long)):
+    if not text.isascii() and any(_CYRILLIC.search(some) for some in long):
         return [text]  # the language of words is judged over the whole
     return [part for some in long for part in ([some] if _has_long_run(some) else stretches(some, _PART))]
 

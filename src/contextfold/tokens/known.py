@@ -9,7 +9,8 @@ count a kilobyte takes about 130 microseconds, to digest it one. Digests in plac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
+
+from contextfold.at_once import digest
 
 WORTH_KEEPING = 256
 """Characters. A shorter text is counted about as quickly as it is looked up."""
@@ -27,7 +28,7 @@ class KnownSizes:
 
     def size(self, text: str, count: Callable[[str], int]) -> int:
         """What ``count`` says of the text, or said before."""
-        key = _digest(text)
+        key = digest(text)
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -37,7 +38,7 @@ class KnownSizes:
 
     def learn(self, texts: Iterable[str], count: Callable[[list[str]], Iterable[int]]) -> None:
         """The sizes of those of these texts that were not counted before are counted all at once."""
-        keys = {_digest(text): text for text in texts}
+        keys = {digest(text): text for text in texts}
         new = {key: text for key, text in keys.items() if key not in self._young and key not in self._old}
         if new:
             for key, size in zip(new, count(list(new.values())), strict=True):
@@ -52,7 +53,3 @@ class KnownSizes:
     def clear(self) -> None:
         """Forget all of them, as a benchmark wants it."""
         self._young, self._old = {}, {}
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

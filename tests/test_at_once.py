@@ -1,0 +1,35 @@
+"""What is done to a text some of it at a time is what the language does to all of it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextfold import at_once
+
+TEXTS = st.text(st.sampled_from("aB\n\r\x0b\x1c\x85\u2028İßſK日𝄞\ud834\udd1e "), max_size=60)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_signs() -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_once, "AT_ONCE", 5)
+        yield
+
+
+@given(TEXTS)
+def test_pieces_of_a_text_are_the_text(text: str) -> None:
+    whole = text.encode("utf-8", "surrogatepass")
+    assert b"".join(at_once.encoded(text)) == whole
+    assert at_once.digest(text) == blake2b(whole, digest_size=16).digest()
+    assert at_once.lower(text) == text.lower()
+    for keepends in (False, True):
+        assert at_once.split_lines(text, keepends) == text.splitlines(keepends)
+
+
+def test_half_a_pair_is_refused_where_it_cannot_be_sent() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        b"".join(at_once.encoded("longer than one piece \ud834", errors="strict"))
