@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis.internal import constants_ast
 from hypothesis.internal.conjecture import providers
 
-from effort import FULL, examples, sample
+from effort import FULL, examples, repeated, sample
 
 # Hypothesis draws from the constants of all local modules that happen to be loaded, which differ with the tests that a
 # worker was given before. Without them a run looks at the same examples everywhere, and what fails can be run again.
@@ -62,6 +62,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "JUnit report of a quick run of the same tree: what passed there, and is the same in a full run, is left out"
+    parser.addoption("--passed", type=Path, help=told)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers have to collect the same names: one that holds an address is another in each of them."""
@@ -69,6 +74,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"give these tests ids that do not hold an address: {unstable}")
     if not FULL and not config.option.file_or_dir and not config.option.keyword:
         sample(items)
+    if config.option.passed is not None:
+        known = set(repeated(items, config.option.passed))
+        config.hook.pytest_deselected(items=known)
+        items[:] = [item for item in items if item not in known]
 
 
 def transcripts_folder() -> Path | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,28 @@ def sample(items: Iterable[pytest.Item]) -> None:
         number = known.setdefault(item.nodeid.partition("[")[0], len(known))
         if number % SAMPLED.get(item.path.stem, SAMPLED.get(item.path.parent.name, 1)):
             item.add_marker(pytest.mark.strict)
+
+
+def repeated(items: Iterable[pytest.Item], report: Path) -> list[pytest.Item]:
+    """Those of the tests that do the same in a quick run as in a full one, and passed in that of this JUnit report."""
+    passed = set()
+    for case in ElementTree.parse(report).iter("testcase"):
+        if not {"failure", "error", "skipped"} & {said.tag for said in case}:
+            passed.add((case.get("classname"), case.get("name")))
+    return [item for item in items if _in_report(item.nodeid) in passed and not _tries_harder(item)]
+
+
+def _in_report(nodeid: str) -> tuple[str, str]:
+    """Class and name as a report has them. What is written otherwise there passes for new, and runs again."""
+    place, bracket, values = nodeid.partition("[")
+    *names, name = place.split("::")
+    return ".".join([names[0].removesuffix(".py").replace("/", "."), *names[1:]]), name + bracket + values
+
+
+def _tries_harder(item: pytest.Item) -> bool:
+    """Whether a full run looks at more in this test."""
+    known = vars(item.module) if isinstance(item, pytest.Function) else {"FULL": True}
+    return "FULL" in known or "examples" in known or getattr(item.obj, "is_hypothesis_test", False)
 
 
 def crossed(*, quick: int | None = None, **axes: Iterable[Any]) -> pytest.MarkDecorator:

