@@ -48,6 +48,13 @@ _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
 _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
 """A digit and a letter: words of prose and code that stand where a secret may stand seldom have both."""
 
+_KEY = (
+    r"(?=[A-Za-z]{0,200}[0-9])(?=[0-9]{0,200}[A-Za-z])"
+    r"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[A-Za-z0-9]{16,300}+)"
+    r"(?=[.,;:!?)\"'`]{0,3}(?:[^!-~]|\\|$))"
+)
+"""What a key in a sentence looks like: names of files, models and resources have dots, dashes or slashes in them."""
+
 _ASCII_SIGN = r"(?:(?![\"'`,;}&<>\[\\])[!-~])"
 
 _BREAK = r"(?:\s|\\{1,16}[nr]|[>#|│-])"
@@ -247,10 +254,10 @@ KINDS: tuple[Kind, ...] = (
         r"|\b(?:with|encrypted|login)\s{1,4}password\s{1,4}'))(?![$<%:{])[^\s'\\]{4,300}"
         # Words of prose may follow, too, so a figure must be in it.
         rf"|(?P<keep2>(?i:{_NAMES}|token)\*{{0,2}}(?:\s{{0,4}}[:=]\*{{0,2}}\s{{0,4}}`|[:：]\*{{2}}\s{{1,4}}"
-        rf"|：\s{{0,4}})"
+        rf"|：\s{{0,4}}|(?:\s?[是为為は]\s?|\s(?:is|was)[\s:]{{1,3}})[「『“\"'`]?(?={_KEY}))"
         r"|(?i:(?<![a-z])(?:db|ssh|sudo|su|become|user|smtp|mail|root|admin|ftp|redis|mysql|pg)_?pass"
         r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))"
-        rf"(?!/|\d{{1,9}}\b){_NO_SECRET}{_MIXED}{_SIGN}{{6,300}}"
+        rf"(?!/|\d{{1,9}}\b){_NO_SECRET}(?:{_KEY}|{_MIXED}{_SIGN}{{6,300}})"
         rf"|(?P<keep3>\bauth=\([\"'][^\s\"']{{1,100}}[\"'],\s?[\"'])(?![$<]){_WORD}{{4,300}}"
         r"|(?P<keep4>(?:^|\s|\\n)token:\s)(?=[\w.~+/=-]{0,200}\d)(?=[\w.~+/=-]{0,200}[A-Za-z])"
         r"(?![a-z][a-z0-9]{0,20}[_./-])[\w.~+/=-]{32,2000}",
@@ -300,7 +307,10 @@ KINDS: tuple[Kind, ...] = (
         "password in a sentence",
         r"(?P<keep>\b(?i:password|passwort|contraseña|mot de passe|senha|пароль)"
         r"\s(?:is|was|ist|lautet|es|est|é)[\s:]{1,3}[\"'`]?)"
-        rf"(?!(?i:sha|md|base|bcrypt|argon|aes|utf)[-\d]){_MIXED}{_SIGN}{{6,200}}",
+        rf"(?!(?i:sha|md|base|bcrypt|argon|aes|utf)[-\d]){_MIXED}{_SIGN}{{6,200}}"
+        r"|(?P<keep2>\b(?i:password|passwd)\s?[是为為は]\s?[「『“\"'`]?)"
+        rf"(?!(?i:sha|md|base|bcrypt|argon|aes|utf)[-\d])"
+        rf"(?=[!-~]{{0,200}}\d)(?=[!-~]{{0,200}}[A-Za-z]){_ASCII_SIGN}{{6,300}}",
         "The password is hunter22.",
         "hunter22",
     ),

@@ -46,10 +46,18 @@ def test_each_kind_is_found_among_signs_that_need_no_blanks(kind: Kind, around: 
         *("パスワードは{}です", "パスワードは「{}」です", "暗証番号：{}"),
         *("비밀번호는 {} 입니다", "인증키: {}", "токен: {}"),
         "API_KEY={}，不要提交到仓库。",
+        "password为{}，请登录",
     ],
 )
 def test_a_secret_that_is_named_in_another_language_is_found_and_the_words_behind_it_stay(text: str) -> None:
     assert redact(text.format("hunter22abcd")) == text.format(REDACTED)
+
+
+@pytest.mark.parametrize(
+    "text", ["我的API token是 {}。", "access_token为{}和别的", "API Key は「{}」です", "secretは{}です"]
+)
+def test_an_english_name_of_a_secret_counts_in_a_sentence_of_another_language(text: str) -> None:
+    assert redact(text.format("hunter22abcd3456")) == text.format(REDACTED)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +131,10 @@ def test_a_secret_that_is_named_in_another_language_is_found_and_the_words_behin
         (rf'{{"text": "- name: DB_PASSWORD\n  value: {MIXED}"}}', MIXED),
         ("My password is hunter22, by the way", "hunter22"),
         ("Das Passwort lautet hunter22.", "hunter22"),
+        ("My API key is 8f3a9c2b4d5e6f7081, do not share it.", "8f3a9c2b4d5e6f7081"),
+        ("The token is: `123e4567-e89b-12d3-a456-426614174000`", "123e4567-e89b-12d3-a456-426614174000"),
+        (r'{"said": "the client secret was 8f3a9c2b4d5e6f7081\nNext."}', "8f3a9c2b4d5e6f7081"),
+        ("password是hunter22", "hunter22"),
         (f"MTIzNDU2Nzg5MDEyMzQ1Njc4.GaBcDe.{MIXED}{MIXED[:8]}", MIXED),
         (f"cut: -----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{MIXED}/+\\n{HEX}", HEX),
         ("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJna3Foa2lH", "k1JSUV2UUlCQURBTkJna3"),
@@ -269,6 +281,8 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "密钥是什么？令牌是 JWT 格式，密钥见 config/prod1.yaml",
         "パスワードは8文字以上です。トークンは4096個まで、シークレットは設定2で作ります。",
         "비밀번호는 8자 이상, 토큰은 4096개입니다.",
+        "The API key is stored/in/config2.yaml, the secret is my-app-secret-v2-prod, the token is next_token_of_user_2",
+        "token是gpt-4o-mini的，token为0时报错，token是base64编码，secret为my_k8s_secret_name2，password是string类型",
     ],
 )
 def test_words_stay(text: str) -> None:
