@@ -20,8 +20,8 @@ from typing import Any
 
 import contextfold
 import wire
+from contextfold import quoting
 from contextfold.conversation.repair.pairing import UNANSWERED
-from contextfold.quoting import uncolored
 from wire import Entry
 
 FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
@@ -183,7 +183,7 @@ def summarized_messages_were_read(case: Pass) -> Iterator[str]:
             text
             for text in readable(case.entries[entry.index])
             # what only commands a terminal is no word of it
-            if not any(was_read(said, prompts[0]) for said in (text, escaped(text), uncolored(text)))
+            if not any(was_read(said, prompts[0]) for said in (text, escaped(text), quoting.readable(text)))
         ]
         if missing:
             yield f"conservation: message {entry.index} is summarized, but no answered prompt had {missing[0][:60]!r}"

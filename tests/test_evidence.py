@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -30,7 +30,9 @@ from contextfold.evidence.section import PARTS
 from contextfold.evidence.tables import exceptions, head_of
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.quoting import readable
 from contextfold.recall import search
+from contextfold.summary.render import render_group
 from contextfold.tokens import estimate
 from effort import examples
 
@@ -1176,6 +1178,39 @@ def test_code_that_speaks_of_a_terminals_codes_is_quoted_as_it_is_and_a_link_wit
     ]
     (line,) = lines_of(Message("tool", (ToolResult("c", (Text(link),)),)))
     assert line.text == "main_9.c:10: https://gcc.test/W9 -Wunused_9 warning"
+
+
+ROWS = [{"订单": f"ORD-{n}", "状态": "失败：库存不足", "メモ": f"東京、{n}日 😀", "où": "café"} for n in range(3)]
+WAYS: dict[str, Callable[[bool], str]] = {
+    "a list": lambda ascii: json.dumps(ROWS, ensure_ascii=ascii),
+    "lines": lambda ascii: "\n".join(json.dumps(row, ensure_ascii=ascii) for row in ROWS),
+    "indented": lambda ascii: json.dumps(ROWS, ensure_ascii=ascii, indent=2),
+    "a string of JSON": lambda ascii: json.dumps(
+        [json.dumps({**row, "où": ""}, ensure_ascii=ascii) for row in ROWS], ensure_ascii=ascii
+    ),
+    "behind words": lambda ascii: "Found:\n" + json.dumps([{**row, "où": ""} for row in ROWS], ensure_ascii=ascii),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_letters_that_json_spells_by_their_numbers_are_read_as_letters(way: str) -> None:
+    """Python writes JSON so: evidence and summarizers' requests held six signs in the place of each letter."""
+    plain, spelled = ([Message("tool", (ToolResult("c", (Text(WAYS[way](ascii)),)),))] for ascii in (False, True))
+    assert render_group(spelled) == render_group(plain)
+    assert [line.text for line in lines_of(spelled[0])] == [line.text for line in lines_of(plain[0])]
+    assert "失败：库存不足" in render_group(spelled)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'CJK = re.compile("[\\u4e00-\\u9fff]")',  # code, which speaks of numbers
+        '{"pattern": "[\\\\u4e00-\\\\u9fff]", "path": "C:\\\\uface"}',
+        '{"unseen": "\\u202e\\u200b", "half": "\\ud83d", "bell": "\\u0007"}',
+    ],
+)
+def test_numbers_that_spell_no_letters_stay(text: str) -> None:
+    assert readable(text) == text
 
 
 def test_which_line_names_the_columns_does_not_hang_on_what_was_asked_before() -> None:

@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from contextfold.messages import well_formed
+
 TAGS = ("conversation_summary", "previous_summary", "conversation", "user_message", "evidence", "summary", "history")
 """Names of the tags that we write, and those that frame a summary where a peer's layout is followed."""
 
@@ -100,26 +102,52 @@ _COMMAND = r"\](?:8;[^;\x07\x1b\n]{0,200};(?P<address>[^\x07\x1b\n]{0,2000})|[^\
 _TERMINAL = re.compile(rf"\x1b(?:{_CODES}|{_COMMAND})")
 _TERMINAL_IN_JSON = re.compile(rf"\\{{1,16}}u001[bB]{_CODES}")
 _JSON = re.compile(r"\s*(?:\{\s*\"|\[\s*[\[{\"])")
+_SPELLED = r"\\{1,16}u(?!00[0-9])[0-9a-fA-F]{4}"
+_SPELLED_LETTERS = re.compile(rf"(?:{_SPELLED})+")
+_SPELLED_WORD = re.compile(_SPELLED * 2)
+_MEMBER = re.compile(r'"\s{0,4}:\s{0,4}\\{0,16}"')
+"""Letters that are spelled by their numbers, as JSON does, also in a string of JSON; the name and value of a string."""
+
 _SLASHES = "/\\\u2044\u2215\u29f8\uff0f\u2571"
 
 
-def uncolored(text: str) -> str:
-    """The text without what only commands a terminal: colors, moves of its cursor, parts of lines that it wipes, titles
-    of its window. The address of a link is no such thing, and stands before the words that it links.
+def readable(text: str) -> str:
+    """The text as a person would read it: without what only commands a terminal (colors, moves of its cursor, parts of
+    lines that it wipes, titles of its window), and with the letters that JSON spells by their numbers. The address of
+    a link is no command, and stands before the words that it links.
 
-    These are no words: ``ESC[36mtest_total`` names ``test_total`` to a reader. JSON spells them out; where
-    other texts do (``"\\u001b[36m"`` in code), they speak of them.
+    ``ESC[36mtest_total`` names ``test_total`` to a reader. Where other texts than JSON spell out such things
+    (``"\\u001b[36m"`` in code), they speak of them.
     """
     if "\x1b" in text:
         text = _TERMINAL.sub(_address, text)
     if "u001" in text and _JSON.match(text):
         text = _TERMINAL_IN_JSON.sub("", text)
-    return text
+    return _with_letters(text) if "\\u" in text else text
 
 
 def is_json(text: str) -> bool:
     """Whether a text begins like an object or a list of JSON."""
     return _JSON.match(text) is not None
+
+
+def _with_letters(text: str) -> str:
+    """JSON with the letters that it spells by their numbers, as Python writes it unless told otherwise: they are what a
+    model says of it later, and a sixth of what the numbers take. Where no two stand together, only JSON's own are
+    letters: ``[\\u4e00-\\u9fff]`` is a pattern, and ``C:\\\\uface`` a place.
+    """
+    has_words = _SPELLED_WORD.search(text) is not None
+    if not is_json(text) and not (has_words and _MEMBER.search(text)):
+        return text
+    return _SPELLED_LETTERS.sub(lambda run: run[0] if run[0][1] == "\\" and not has_words else _letters(run[0]), text)
+
+
+def _letters(run: str) -> str:
+    found = well_formed("".join(chr(int(number[:4], 16)) for number in run.split("u")[1:]))
+    if "\ufffd" in found:
+        return run
+    # What is not seen stays as it is told, such as marks that turn the direction of a line.
+    return "".join(sign if sign.isprintable() else " " if sign.isspace() else f"\\u{ord(sign):04x}" for sign in found)
 
 
 def _address(code: re.Match[str]) -> str:

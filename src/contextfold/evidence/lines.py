@@ -233,7 +233,7 @@ def _is_one_line(text: str) -> bool:
 
 def _spoken(text: str, source: Source, is_turn: bool) -> _Entry:
     """The lines of what a person or the assistant said, with their terms. ``is_turn``: it did nothing but speak."""
-    whole = quoting.uncolored(text).strip()
+    whole = quoting.readable(text).strip()
     if not is_turn or len(whole) > WHOLE:
         return source, True, _cut_lines(text)
     if "\n" in whole and _SAYS(whole):
@@ -278,7 +278,7 @@ def _cut_lines(text: str) -> list[str]:
         text = _unescaped(text)
     if "\x1b[" in text:
         text = _last_screens(text)
-    text = quoting.uncolored(text)
+    text = quoting.readable(text)
     for row in _without_numbers((_last_states(text) if "\r" in text else text).splitlines()):
         if len(row) > WIDTH and not _is_row(row):
             for part in _without_data(row).splitlines():
@@ -317,7 +317,7 @@ def _last_screens(text: str) -> str:
     later: set[str] = set()
     left: list[str] = []
     for screen in reversed(screens):
-        letters = {state: _NO_LETTERS.sub("", quoting.uncolored(state)) or state for state in _STATE_END.split(screen)}
+        letters = {state: _NO_LETTERS.sub("", quoting.readable(state)) or state for state in _STATE_END.split(screen)}
         rows = [[state for state in row.split("\r") if letters[state] not in later] for row in screen.split("\n")]
         left.append("\n".join("\r".join(states) for states in rows))
         later.update(letters.values())

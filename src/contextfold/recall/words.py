@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfold.messages import well_formed
-from contextfold.quoting import uncolored
+from contextfold.quoting import readable
 from contextfold.recall import stems
 from contextfold.summary import language as languages
 
@@ -245,7 +245,7 @@ def unescaped(text: str) -> str:
     an agent wrote to a file stands in arguments like that, and each word behind ``\\n`` would be another word. So would
     the first word of a color, whose codes for a terminal are left out.
     """
-    return uncolored(_STRINGS.sub(_as_meant, text) if "\\" in text else text)
+    return readable(_STRINGS.sub(_as_meant, text) if "\\" in text else text)
 
 
 def _as_meant(string: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from contextfold import identifiers, json_values
 from contextfold.harness import is_inserted, is_output, parted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
-from contextfold.quoting import uncolored
+from contextfold.quoting import readable
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.hosted import acted, answered
 from contextfold.summary.rules import Fallen, in_force, taken_back
@@ -364,7 +364,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
 def _typed(message: Message, *, noted: bool = True) -> str:
     _, said = parted(message)
     texts = [
-        typed(uncolored(part.text))
+        typed(readable(part.text))
         for part in (said.parts if said else ())
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
@@ -425,7 +425,7 @@ def _reads(tool: str, same: str) -> bool:
 
 def _result(result: ToolResult) -> _Result:
     failure = error_line(result)
-    text = uncolored(result.text).strip()
+    text = readable(result.text).strip()
     if framed := _FRAME.match(text):
         text = text[framed.end() :].removesuffix("</output>").strip()
     whole = clipped(text, OUTCOME) if len(text) <= OUTCOME and "\n" not in text else ""
@@ -476,7 +476,7 @@ def error_line(result: ToolResult) -> str:
     """The line that names the failure, empty if nothing failed. One that says no more than that something did gives way
     to the next.
     """
-    text = uncolored(result.text)
+    text = readable(result.text)
     bare = ""
     # A long output says what failed at one of its ends.
     head, tail = text[:4000], text[4000:][-2000:]

@@ -110,7 +110,7 @@ def _content(part: Text | Media | Opaque | Reasoning) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return quoting.broken(without_blobs(quoting.uncolored(text)))
+    return quoting.broken(without_blobs(quoting.readable(text)))
 
 
 def _reference(media: Media) -> str:
