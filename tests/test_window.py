@@ -252,6 +252,55 @@ def test_a_guess_holds_as_long_as_nothing_larger_was_taken_than_what_it_followed
     assert found(35_000) == (30_000, 0)  # what a provider says is no guess
 
 
+def test_a_guess_rises_with_the_requests_that_are_taken_and_fill_half_of_it() -> None:
+    """One refusal that named no limit would leave half of the window unused for as long as the process lives: all that
+    is larger than the guess is compacted before it is sent.
+    """
+    windows, ports, observer = Windows(explicit=40_000), SyncPorts(), Observer()
+
+    def found(times: int, tokens: int) -> tuple[int, int]:
+        for _ in range(times):
+            windows.accept("http://host", "model", tokens)
+        window = run(windows.find("http://host", "model", ports, observer))
+        return window.tokens, window.most
+
+    run(windows.learn("http://host", "model", 10_000, ports, observer, refused=20_000))
+    assert found(100, 4_999) == (10_000, 19_999)
+    assert found(15, 5_000) == (10_000, 19_999)
+    assert found(1, 5_000) == (15_000, 19_999)
+    assert found(15, 7_500) == (15_000, 19_999)
+    assert found(1, 7_500) == (17_500, 19_999)
+    run(windows.learn("http://host", "model", 14_000, ports, observer, refused=17_000))  # which begins anew, below that
+    assert found(15, 8_000) == (14_000, 16_999)
+    assert found(1, 8_000) == (15_500, 16_999)
+    assert found(500, 15_000) == (16_250, 16_999)  # a twentieth below what was refused is as good as all of it
+    assert found(1, 16_900) == (16_900, 16_999)
+
+
+@pytest.mark.parametrize("room", [20_000, 31_000], ids=["a third of the window", "half of it"])
+def test_a_long_conversation_has_its_window_again_behind_a_refusal_that_named_none(room: int) -> None:
+    compactor, record, refused = Compactor(window=60_000), None, 0
+    counted, sizes = Compactor(window=1 << 30), list[int]()
+    history: list[dict[str, Any]] = [{"role": "user", "content": f"{n} " + "words " * 700} for n in range(45)]
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        nonlocal refused
+        tokens = counted.compact(view).tokens_after
+        if tokens > room:
+            refused += 1
+            raise ContextOverflow
+        sizes.append(tokens)
+        return {"choices": [{"message": {"role": "assistant", "content": "fine"}}]}
+
+    for n in range(160):
+        found = list[Any]()
+        compactor.call(send, history, record, on_result=found.append)
+        record = found[-1].compaction
+        history += [{"role": "assistant", "content": "fine"}, {"role": "user", "content": f"{n} " + "more " * 700}]
+    assert 1 <= refused <= 2
+    assert max(sizes[-40:]) > 0.65 * room
+
+
 def test_what_a_provider_named_outlives_every_guess() -> None:
     windows, ports, observer = Windows(explicit=100_000), SyncPorts(), Observer()
 

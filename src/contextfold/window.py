@@ -41,6 +41,12 @@ LEAST_WINDOW = 256
 MOST_NAMES = 1_000
 """Models whose window is remembered: the clients of a gateway name what they like."""
 
+MANY_TAKEN = 16
+"""Requests that fill half of a guess, or more, until more than it is tried: some turns of a long conversation."""
+
+CLOSE = 0.05
+"""Share of a refused size. A guess as close below it is worth no other refusal."""
+
 Source = Literal["explicit", "profile", "registry", "learned", "default"]
 
 T = TypeVar("T")
@@ -56,6 +62,27 @@ class Window:
     source: Source
     most: int = 0
     """Largest size not yet refused, while ``tokens`` is a guess; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """A window that follows from a refusal without a figure."""
+
+    tokens: int
+    refused: int
+    """The fewest tokens that were."""
+    taken: int = 0
+    """Requests since then that filled half of it."""
+
+    def after(self, tokens: int) -> _Guess:
+        """The guess once a request of this size was taken."""
+        if tokens > self.tokens:
+            return replace(self, tokens=tokens)
+        if 2 * tokens < self.tokens or self.refused - self.tokens <= CLOSE * self.refused:
+            return self
+        if self.taken + 1 < MANY_TAKEN:
+            return replace(self, taken=self.taken + 1)
+        return _Guess((self.tokens + self.refused) // 2, self.refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +130,9 @@ class Windows:
         self._profile = profile
         self._store = store
         self._assumed: dict[str | None, Window] = {}
-        # What providers named, and None where the store had nothing; what was guessed, and the size it followed from.
+        # What providers named, and None where the store had nothing; what was guessed.
         self._proved: dict[tuple[str, str], int | None] = {}
-        self._guesses: dict[tuple[str, str], tuple[int, int]] = {}
+        self._guesses: dict[tuple[str, str], _Guess] = {}
         self._accepted: dict[tuple[str, str], int] = {}
         self._together: dict[tuple[str, str], PromptAndAnswer] = {}
         self._counted: dict[tuple[str, str], Calibration] = {}
@@ -147,9 +174,9 @@ class Windows:
         found = assumed
         # A default is no knowledge: what was learned counts even where it is larger.
         if proved is not None and (proved < assumed.tokens or assumed.source == "default"):
-            guess, refused = self._guesses.get(key, (0, 1))
+            guess = self._guesses.get(key)
             # `most` is 0 where the provider named the limit: then it is no guess.
-            found = Window(proved, "learned", refused - 1 if guess == proved else 0)
+            found = Window(proved, "learned", guess.refused - 1 if guess and guess.tokens == proved else 0)
         name = model or self.model or "the model"
         if found.source == "default" and name not in self._told and (model or self.model):
             self._told.add(name)
@@ -195,7 +222,8 @@ class Windows:
             _remember(self._proved, key, tokens)
             self._guesses.pop(key, None)
         else:
-            _remember(self._guesses, key, (tokens, min(refused, self._guesses.get(key, (tokens, refused))[1])))
+            before = self._guesses.get(key)
+            _remember(self._guesses, key, _Guess(tokens, min(refused, before.refused) if before else refused))
         observer.emit(
             "window_learned",
             f"{model or self.model or 'the model'} takes {tokens:,} tokens, not {known or assumed.tokens:,}",
@@ -219,21 +247,27 @@ class Windows:
         """A request of this size was taken: a guess never goes below it, nor stays there.
 
         What was refused is no more than it weighs by the estimate, and that can be off by half for words of another
-        kind. So a guess holds only as long as nothing larger was taken than what it followed from.
+        kind. So a guess holds only as long as nothing larger was taken than what it followed from. And as nothing
+        larger than the guess is sent as long as it holds, it rises by itself, by half of what is between the two each
+        time, where conversations would make use of more: that costs a refusal now and then, and half of the window
+        would be lost for good.
         """
         key = self._key(endpoint, model)
         _remember(self._accepted, key, max(tokens, self._accepted.get(key, 0)))
-        guess, refused = self._guesses.get(key, (tokens, tokens))
-        if tokens > refused:
+        if (guess := self._guesses.get(key)) is None:
+            return
+        if tokens > guess.refused:
             self._guesses.pop(key, None)
-        elif tokens > guess:
-            self._guesses[key] = tokens, refused
+        else:
+            self._guesses[key] = guess.after(tokens)
 
     def learned(self, endpoint: str, model: str | None) -> int | None:
         """What refusals taught of an endpoint so far, in tokens; None where there is nothing."""
         key = self._key(endpoint, model)
-        named, (guess, _) = self._proved.get(key), self._guesses.get(key, (None, 0))
-        return min((tokens for tokens in (named, guess) if tokens is not None), default=None)
+        named, guess = self._proved.get(key), self._guesses.get(key)
+        if guess is None:
+            return named
+        return guess.tokens if named is None else min(named, guess.tokens)
 
     def accepted(self, endpoint: str, model: str | None) -> int:
         """The largest request that was taken, in tokens; 0 before the first."""
