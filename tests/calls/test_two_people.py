@@ -154,3 +154,24 @@ def test_a_short_answer_that_many_tools_give_does_not_tell_whose_list_it_is(end:
     mine, theirs = (of_person(name, 24, "functions.look:{}") for name in ("ann", "bob"))
     face.view([*mine[:-1], {**mine[-1], "output": end}])
     assert "ann" not in face.view([*with_cleared(theirs, 1)[:-1], {**theirs[-1], "output": end}])
+
+
+PUBLIC = "The rules of the bank, which are the same for everyone: " + "open all day, " * 20
+
+
+@pytest.mark.parametrize("at", [2, -1], ids=["first", "newest"])
+def test_what_both_have_read_does_not_tell_whose_list_it_is(at: int) -> None:
+    """A page that is the same for everyone, before all that was cleared, or behind it where the task is another one."""
+    face = ListedFace()
+
+    def of(name: str, turns: int, told: str = "", left: int = 99) -> list[Any]:
+        items = with_cleared(of_person(name, turns, "functions.look:{}"), left)
+        items[at] = {**items[at], "output": PUBLIC}
+        return [{**items[0], "content": f"{items[0]['content']}{told}"}, *items[1:]]
+
+    for n in range(2, 24, 2):
+        face.view(of("ann", n))
+    assert face.asked >= 1
+    left, told = (4, "") if at == 2 else (1, " Be brief.")
+    face.view(of("ann", 24, left=4 if at == 2 else 99))
+    assert "ann" not in face.view(of("bob", 24, told, left))
