@@ -216,6 +216,25 @@ def test_an_explicit_trigger_is_taken_to_the_letter_in_every_window() -> None:
         assert not Policy().has_own_trigger
 
 
+@pytest.mark.parametrize("window", [8_000, 64_000, 200_000, 1_000_000])
+@pytest.mark.parametrize("share", [0.6, 0.7, 0.79])
+def test_a_target_that_the_default_trigger_is_not_above_puts_that_off_as_far_as_it_goes(
+    window: int, share: float
+) -> None:
+    """Larger windows start earlier: a policy that serves one model would be refused for another, for a trigger that no
+    one has given.
+    """
+    for target in (("fraction", share), ("tokens", int(share * window))):
+        policy = Policy(target=target)
+        limits = Limits.of(policy, window)
+        assert limits.trigger == int(0.8 * window) > limits.target
+        assert limits.beside(policy, window // 10).trigger == limits.trigger
+        (clause,) = policy.clauses(window, window // 10)
+        assert clause.sizes == (Size("fraction", 0.8),)
+    with pytest.raises(PolicyError, match="not below the trigger"):
+        Limits.of(Policy(target=("tokens", int(0.8 * window))), window)
+
+
 @pytest.mark.parametrize(
     "said", [{"target": ("fraction", 0.4)}, {"keep": ("fraction", 0.3)}, {"budgets": {"usage": 0.4}}]
 )

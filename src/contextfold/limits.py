@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from contextfold.errors import PolicyError, shown
-from contextfold.policy import Policy, Size, start_of
+from contextfold.policy import LATEST, Policy, Size, start_of
 
 COMFORTABLE = 0.5
 """Share of the window. See ``Limits.comfortable``."""
@@ -76,7 +76,7 @@ class Limits:
         if policy.has_own_trigger or self.trigger is None or overhead <= 0:
             return self
         later = int((start_of(self.window, overhead) - start_of(self.window)) * self.window)
-        trigger = min(self.window, self.trigger + later)
+        trigger = min(self.window, max(self.trigger, int(LATEST * self.window)), self.trigger + later)
         return replace(self, trigger=trigger, overhead=overhead)
 
     def shrunk(self, window: int) -> Limits:

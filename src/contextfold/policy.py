@@ -465,8 +465,8 @@ class Policy(_Settings):
     """
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
     """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, later where system prompt
-    and tools take much of it, and a pass may wait a call for large results to be read. What is given is obeyed to the
-    letter."""
+    and tools take much of it, 0.8 where ``target`` is not below that, and a pass may wait a call for large results to
+    be read. What is given is obeyed to the letter."""
     target: SizeField | None = None
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
@@ -563,7 +563,11 @@ class Policy(_Settings):
         """What starts a pass in a window of ``window`` tokens; any clause may. ``overhead``: as of ``start_of``."""
         if "trigger" in self.model_fields_set:
             return self.trigger
-        return (Clause((Size("fraction", start_of(window, overhead)),)),)
+        share = start_of(window, overhead)
+        # The larger the window, the earlier: what is to be left may be more than where a pass starts by default.
+        if self.target is not None and (self.target.tokens(window) or 0) >= int(start_of(window) * window):
+            share = LATEST
+        return (Clause((Size("fraction", share),)),)
 
     @model_validator(mode="after")
     def _ordered(self) -> Policy:
