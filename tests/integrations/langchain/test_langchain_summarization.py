@@ -276,6 +276,20 @@ def test_the_short_answer_of_a_test_double_is_a_summary(middleware: type[Any], a
     assert answer in str(replaced[1].content)
 
 
+@pytest.mark.parametrize("keep", [("messages", 4), ("tokens", 300)])
+@pytest.mark.parametrize("also", [[], [SystemMessage("Be brief.")]], ids=["alone", "instructed"])
+def test_a_thread_that_begins_with_the_summary_of_another_one_and_nothing_else_goes_on(
+    also: list[BaseMessage], keep: Any
+) -> None:
+    """It is larger than the window, and no message stands behind it."""
+    told = HumanMessage(PREFIX + "The port is 8080. " * 600, additional_kwargs={"lc_source": "summarization"})
+    model = writer(profile={"max_input_tokens": 1_500})
+    made = before(SummarizationMiddleware(model, trigger=("tokens", 1_000), keep=keep), [*also, told])
+    assert made is not None
+    assert [layout.is_summary(message) for message in made[1:]] == [*(False for _ in also), True]
+    assert count_tokens(made[1:]) < count_tokens([*also, told])
+
+
 @BOTH
 def test_a_test_double_that_answers_with_its_prompt_fails_no_suite(middleware: type[Any]) -> None:
     model = ScriptedModel(script=lambda messages, number: "-".join(str(message.content) for message in messages))

@@ -282,8 +282,8 @@ class Folding:
             # Over the limit, a summary of the earlier one alone would only throw away what that quotes, at each call.
             is_stuck = is_stuck or (must and not fresh)
             fits = due.limit is None or kept + LEAST_SUMMARY + quoted <= due.limit
-            if (fits and (not is_stuck or self._is_a_step(question, fresh, tail))) or len(tail) == 1:
-                break
+            if (fits and (not is_stuck or self._is_a_step(question, fresh, tail))) or len(tail) <= 1:
+                break  # the newest stays; none is there in a thread that is an earlier summary alone
             if not leaving and not must:
                 break  # all of it is to stay, and it fits without the summary
             # the oldest of them: `_tail` has the newest first
