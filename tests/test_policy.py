@@ -251,6 +251,36 @@ def test_prose_never_takes_more_than_the_summary_message_has(tokens: int) -> Non
     assert Budgets(prose=0.5).prose_of(tokens, built_in=True) == tokens // 2
 
 
+LIMITS: list[tuple[str, Policy, dict[str, Any]]] = [
+    (
+        "a target that is given is never raised",
+        Policy(target=("fraction", 0.2)),
+        {"target": 2_000, "comfortable": 2_000},
+    ),
+    ("all of the window may be a target", Policy(trigger=None, target=("tokens", 10_000)), {"target": 10_000}),
+    ("a share of the window", Policy(minimum_gain=0.1), {"minimum_gain": 1_000}),
+    ("the lowest clause", Policy(trigger=[("tokens", 6_000), {"tokens": 4_000, "messages": 9}]), {"trigger": 4_000}),
+    (
+        "what is given for users is theirs under any trigger",
+        Policy(trigger=("tokens", 1_000), recent_users=0.25),
+        {"recent_users": 2_500},
+    ),
+    ("the default one is not", Policy(trigger=("tokens", 1_000)), {"recent_users": 312}),
+    (
+        "a tenth below a low trigger at least",
+        Policy(trigger=("tokens", 1_000), budgets={"usage": 0.8}),
+        {"target": 900, "most": 850},
+    ),
+    ("the answer's share is not of the window", Policy(answer_reserve=2_000), {"window": 8_000, "trigger": 6_400}),
+]
+
+
+@pytest.mark.parametrize(("promise", "policy", "expected"), LIMITS, ids=[row[0] for row in LIMITS])
+def test_a_policy_in_tokens_of_ten_thousand(promise: str, policy: Policy, expected: dict[str, int]) -> None:
+    limits = Limits.of(policy, 10_000)
+    assert {name: getattr(limits, name) for name in expected} == expected, promise
+
+
 def test_limits_of_a_window_that_turned_out_smaller_come_down_with_it() -> None:
     limits = Limits.of(Policy(), 64_000)
     smaller = limits.shrunk(16_000)
@@ -258,6 +288,8 @@ def test_limits_of_a_window_that_turned_out_smaller_come_down_with_it() -> None:
     assert limits.carried is not None
     assert smaller.carried == limits.carried // 4
     assert smaller.most < (smaller.trigger or 0) <= 16_000
+    assert (smaller.comfortable, smaller.recent_users) == (limits.comfortable // 4, limits.recent_users // 4)
+    assert Limits.of(Policy(trigger=None), 64_000).shrunk(16_000).trigger == 16_000
     fifth = Limits.of(Policy(), 1_000_000).shrunk(200_000)
     assert fifth.beside(Policy(), 120_000).trigger == fifth.trigger == 200_000
 
