@@ -309,6 +309,33 @@ def test_what_is_prepared_is_set_aside_where_the_messages_were_changed() -> None
     assert "summary_adopted" not in told
 
 
+def test_what_is_prepared_is_of_the_messages_as_they_were_whatever_comes_meanwhile() -> None:
+    """What the conversation says while the summarizer writes is none of what it has left out."""
+
+    def adopted(*, meanwhile: bool) -> tuple[int, str]:
+        slow, told = Slow(), list[str]()
+        slow.gate.clear()
+        subject = compactor(slow, on_event=lambda event: told.append(event.name))
+        messages, out = grown(subject, lambda: slow.calls == 1)
+        again = [message for number in range(8) for message in turn(number)]  # all that evidence would quote
+        if meanwhile:
+            messages = [*messages, *again]
+            out = subject.compact(messages, out.compaction)
+        slow.gate.set()
+        while "summary_prepared" not in told:
+            time.sleep(0.001)
+        messages = messages if meanwhile else [*messages, *again]
+        while not out.changed:
+            messages = [*messages, *turn(len(messages))]
+            out = subject.compact(messages, out.compaction)
+        assert out.trigger == "background"
+        return out.compaction.covers, out.compaction.summary.evidence
+
+    covers, evidence = adopted(meanwhile=False)
+    assert "limit_" in evidence
+    assert adopted(meanwhile=True) == (covers, evidence)
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 2, "often"])
 def test_a_share_that_cannot_be_is_refused(value: Any) -> None:
     with pytest.raises(PolicyError, match="background"):
