@@ -195,6 +195,8 @@ def test_a_store_is_asked_for_what_was_not_known_without_it() -> None:
     kept = windows.kept_in(Kept(5_000))
     assert found(kept) == found(kept.kept_in(Kept(3_000)), "http://other") == 5_000
     assert found(windows) == 40_000
+    for useless in (255, 0, -1, True, 5_000.0, "5000"):  # a store may be anyone's, and hold anything
+        assert found(Windows(explicit=40_000).kept_in(Kept(useless))) == 40_000  # type: ignore[arg-type]
 
 
 def test_of_prompt_and_answer_together_the_newest_limit_counts_beside_the_fewest_tokens_seen() -> None:
@@ -326,6 +328,34 @@ def test_what_a_provider_named_outlives_every_guess() -> None:
     windows.adopt("http://host", "model", 12_000)
     windows.accept("http://host", "model", 14_000)
     assert found() == (12_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("explicit", "said", "tokens", "source"),
+    [
+        pytest.param(8_000, [(255, None)], 8_000, "explicit", id="a figure that is no window"),
+        pytest.param(None, [(100_000, None)], 100_000, "learned", id="more than the default, which is no knowledge"),
+        pytest.param(8_000, [(1_000, None), (2_000, 4_000)], 1_000, "learned", id="a guess above what was said"),
+    ],
+)
+def test_what_a_refusal_teaches(
+    explicit: int | None, said: list[tuple[int, int | None]], tokens: int, source: str
+) -> None:
+    """Beside the tokens: what was refused, where the figure is a guess."""
+    windows, observer = Windows(explicit=explicit), Observer()
+    for figure, refused in said:
+        run(windows.learn("http://host", "model", figure, SyncPorts(), observer, refused=refused))
+    found = run(windows.find("http://host", "model", SyncPorts(), observer))
+    assert (found.tokens, found.source) == (tokens, source)
+    told = [event.data["tokens"] for event in observer.events if event.name == "window_learned"]
+    assert told == ([tokens] if source == "learned" else [])
+
+
+def test_what_another_process_learned_counts_where_it_is_a_window_and_less_than_what_is_known() -> None:
+    windows = Windows(explicit=100_000)
+    for tokens, known in ((100, None), (30_000, 30_000), (40_000, 30_000), (255, 30_000), (20_000, 20_000)):
+        windows.adopt("http://host", "model", tokens)
+        assert windows.learned("http://host", "model") == known
 
 
 def test_what_one_session_guesses_takes_nothing_from_another(tmp_path: Path) -> None:

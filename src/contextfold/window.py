@@ -323,7 +323,7 @@ class Windows:
             stored = None
             if self._store is not None:
                 stored = await self._ask_store(self._store.load_window, key, ports, observer)
-            usable = isinstance(stored, int) and not isinstance(stored, bool) and stored >= LEAST_WINDOW
+            usable = isinstance(stored, int) and stored >= LEAST_WINDOW
             _remember(self._proved, key, stored if usable else None)
 
     async def _ask_store(self, ask: Any, arguments: tuple[Any, ...], ports: Ports, observer: Observer) -> Any:
