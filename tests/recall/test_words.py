@@ -156,10 +156,30 @@ def best(query: str, *texts: str, limit: int | None = None) -> list[int]:
         ("who is TCK-0042", ["tck tck tck", "hay", "hay", "TCK-0043 " * 3, "hay", "x " * 50 + "tck-0042"], [5]),
         ("file of app.py", ["file " * 9, "hay", "hay", "word " * 90 + "app.py"], [3, 0]),
         ("and/or", ["or is it and", "hay", "hay", "nothing"], [0]),
+        ("needle", ["needle needle needle " + "hay " * 30, "hay " * 30, "hay " * 30, "needle hay hay"], [0, 3]),
+        # inside compounds it counts once, and less; so do the parts of a name that no text has
+        ("token", ["token hay hay", "hay", "hay", "refreshToken refreshToken refreshToken"], [0, 3]),
+        ("refreshUserSecret port", ["hay", "port", "hay", "hay", "secret"], [1, 4]),
+        ("3f2a9b needle", ["needle 3f2a9bc0", "hay", "hay", "needle"], [0, 3]),  # by its first digits
+        # what stands beside one counts although it is no answer itself
+        ('"port" gateway', ["hay", "port", "gateway", "hay", "hay", "port"], [1, 5]),
+        ('"port" gateway', ["gateway", "port", "hay", "hay", "hay", "port"], [1, 5]),
     ],
 )
 def test_the_best_come_first(query: str, texts: list[str], order: list[int]) -> None:
     assert best(query, *texts) == order
+
+
+def test_how_much_of_a_query_a_message_has_is_weighed_by_how_rare_its_words_are() -> None:
+    """Words that no message has could be in no answer, and do not count."""
+    index = MemoryIndex()
+    for n, text in enumerate(["port and gateway", "hay", "port", "hay", "port"]):
+        index.add(n, text)
+    both, *ports = rank(parse_query("port gateway unheard"), index, 3)
+    assert (both.index, both.share, set(both.held)) == (0, 1.0, {"port", "gateway"})
+    assert both.held[0] == "gateway"  # the rarest first
+    assert [one.held for one in ports] == [("port",)] * 2
+    assert all(0 < one.share < 0.4 for one in ports)
 
 
 def test_a_name_comes_first_however_many_others_hold_more_of_the_rest() -> None:
