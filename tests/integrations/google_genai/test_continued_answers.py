@@ -50,18 +50,29 @@ class Continued:
         )
         return types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage)
 
+    def chunks(self, contents: Any, config: Any) -> list[Any]:
+        """The answer in two, and each tells the usage, as Gemini's do."""
+        last = self.answer(contents, config)
+        said = types.Content(role="model", parts=[types.Part(text="Part ")])
+        first = types.GenerateContentResponse(
+            candidates=[types.Candidate(content=said)], usage_metadata=last.usage_metadata
+        )
+        last.candidates[0].content.parts[0].text = last.candidates[0].content.parts[0].text.removeprefix("Part ")
+        return [first, last]
+
     def whole(self, models: Any, *, model: str, contents: Any, config: Any = None) -> Any:
         return self.answer(contents, config)
 
     def stream(self, models: Any, *, model: str, contents: Any, config: Any = None) -> Iterator[Any]:
-        yield self.answer(contents, config)
+        yield from self.chunks(contents, config)
 
     async def awhole(self, models: Any, *, model: str, contents: Any, config: Any = None) -> Any:
         return self.answer(contents, config)
 
     async def astream(self, models: Any, *, model: str, contents: Any, config: Any = None) -> Any:
         async def chunks() -> AsyncIterator[Any]:
-            yield self.answer(contents, config)
+            for chunk in self.chunks(contents, config):
+                yield chunk
 
         return chunks()
 
