@@ -425,6 +425,19 @@ def test_a_summary_among_the_instructions_tells_one_conversation_from_another() 
         assert "Look at all rooms, and write a report." in [message.text for message in again or ()]
 
 
+def test_an_instruction_that_says_something_else_at_each_turn_is_the_newest_one_and_the_history_is_known() -> None:
+    made = ContextfoldCompactor(keep=("messages", 12))
+    messages = history(30)
+    view = made.compact(messages, COUNTER.count(messages) // 3, COUNTER)
+    assert view is not None
+    later = [ChatMessage.from_system("It is noon."), *view[1:], *history(30)[1:]]
+    again = made.compact(later, COUNTER.count(later) // 3, COUNTER)
+    assert again is not None
+    assert made.result is not None
+    assert again[0].text == "It is noon."
+    assert len(list(made.result.ledger)) == 2 * len(messages) - 1
+
+
 def test_settings_survive_a_stored_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     made = ContextfoldCompactor(summarizer="openai:gpt-5-mini", keep=("messages", 4), instructions="names")
