@@ -400,6 +400,15 @@ GEMINI_COMMANDS = [
     (["gemini"], {"GOOGLE_GENAI_USE_VERTEXAI": "true"}, None, True),
     (["gemini"], {"GOOGLE_GEMINI_BASE_URL": "http://own"}, None, True),
     (["python", "gemini"], {}, None, True),
+    (["node", "node_modules/.bin/gemini"], {}, None, False),
+    (["node", "--import", "tsx", "bundle/gemini.js", "-p", "Count."], {}, None, False),
+    (["npx", "-p", "@google/gemini-cli", "gemini"], {}, None, False),
+    (["pnpm", "dlx", "@google/gemini-cli"], {}, None, False),
+    (["env", "NO_COLOR=1", "gemini"], {}, None, False),
+    (["node", "agent.mjs", "gemini"], {}, None, True),
+    (["npx", "-y", "tsx@4", "agent.ts", "--provider", "gemini"], {}, None, True),
+    (["pnpm", "exec", "tsx", "agent.ts", "gemini"], {}, None, True),
+    (["env", "PROVIDER=gemini", "python", "agent.py", "gemini"], {}, None, True),
     (["claude", "-p", "Run gemini"], {}, None, True),
 ]
 

@@ -125,12 +125,20 @@ def gemini_refuses_an_address(command: Sequence[str], environ: Mapping[str, str]
     return not any(map(_names_a_login, (_home(environ), Path("."))))
 
 
+_STARTERS = ("npx", "node", "bunx", "pnpm", "env", "dlx", "exec")
+
+
 def _program_words(command: Sequence[str]) -> Iterator[str]:
-    """The program, and what a starter such as ``npx`` or ``node`` is to run: no task, which may be about anything."""
-    if command:
-        yield command[0]
-    if program_of(command) in ("npx", "node", "bunx", "pnpm", "env"):
-        yield from (word for word in command[1:] if " " not in word)
+    """The program, and what a starter such as ``npx`` or ``node`` is to run. What that is told may be about anything:
+    a task, or the name of a provider.
+    """
+    may_be_a_value = False  # of the option before it
+    for word in command:
+        yield word
+        is_option = word.startswith("-") or "=" in word  # ``env`` takes variables
+        if not (is_option or may_be_a_value or program_of([word]) in _STARTERS):
+            return
+        may_be_a_value = word.startswith("-")
 
 
 _GEMINI_CLI = re.compile(r"(?:^|[/\\])gemini(?:-cli)?(?:@[^/\\]*|\.cmd|\.exe|\.js)?$")
