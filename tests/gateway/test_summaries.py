@@ -533,6 +533,35 @@ def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
     assert compactions <= asked
 
 
+@pytest.mark.parametrize("drops_after", [0, 1], ids=["", "after a pass"])
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
+def test_a_client_that_brings_back_what_it_has_dropped_pays_for_no_more_summaries(
+    tmp_path: Path, wire: str, drops_after: int
+) -> None:
+    """One that makes room by the sizes that it is told drops its oldest messages while a view is large, and sends them
+    again once a pass has made it small: that pass was made over the shorter list, and was not found for the whole one.
+    """
+    with (
+        ProviderServer(default_window=WINDOW, answers=answered) as provider,
+        InThread(settings_for(provider.url, tmp_path)) as gateway,
+    ):
+        history, made = map(with_own_ids, turns(wire, 80)), 0.0
+        while made <= drops_after:
+            messages = next(history)
+            opening = sum(message.get("role") == "system" for message in messages)
+            drops = len(messages) > 4 and made == drops_after
+            given = [*messages[:opening], *messages[opening + 3 :]] if drops else messages
+            assert post(gateway.url, PATHS[wire], compact(body_of(wire, given))).status == 200
+            made = gateway.metrics.total("compactions_total")
+        of_the_pass = provider.requests[-1].text
+        assert post(gateway.url, PATHS[wire], compact(body_of(wire, next(history)))).status == 200
+        assert gateway.metrics.total("compactions_total") == made
+        assert gateway.metrics.total("failures_total") == 0
+    assert "Task 0" not in of_the_pass or drops_after
+    assert "Task 0" in provider.requests[-1].text
+    assert provider.requests[-1].tokens < WINDOW
+
+
 @pytest.mark.parametrize("ids", ["numbered", "of its own since turn 60"])
 def test_what_a_client_has_dropped_is_told_to_no_one_whose_messages_are_the_same(tmp_path: Path, ids: str) -> None:
     """Two runs of one job that differ in nothing but the task, which both of their clients drop in the end."""

@@ -131,6 +131,19 @@ def dropped(
     return found.pop() if len(found) == 1 else None
 
 
+def brought_back(
+    told: Sequence[Any], now: Sequence[Any], start: int, first: int | None, *, more: bool = True
+) -> range | None:
+    """What stands in ``now`` that was ``dropped`` before: without it, it begins with all of ``told``. None where
+    anything else differs.
+    """
+    for end in range(len(told) + 1, len(now) + 1):
+        back = dropped(now[:end], told, end, start, first, more=more) if same(now[end - 1], told[-1]) else None
+        if back is not None and len(back) == end - len(told):
+            return back
+    return None
+
+
 def _without(beginnings: Iterable[int], told: Sequence[Any], now: Sequence[Any], covers: int) -> set[range]:
     """What may have been dropped behind one of these beginnings."""
     missing, found = covers - len(told), set[range]()

@@ -19,6 +19,7 @@ from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.pins import first_user
 from contextfold.conversation.recognized import (
     LONGEST_TRAIL,
+    brought_back,
     dropped,
     goes_on,
     has_own_id,
@@ -215,7 +216,14 @@ class State:
         kept = takewhile(lambda pair: same_value(*pair), zip(old, new, strict=False))
         first = first_user(decode(one) for one, _ in kept)
         gone = dropped(old[-LONGEST_TRAIL:], new[:count], count, start, first)
-        return gone is not None and is_same_left(lambda n: decode(old[n]), lambda n: decode(new[n]), gone, count)
+        if gone is not None:
+            return is_same_left(lambda n: decode(old[n]), lambda n: decode(new[n]), gone, count)
+        if self.record is None or self.record.origin:  # one that was moved is known as it was before
+            return False
+        back = brought_back(old, new, start, first_user(map(decode, new)))
+        return back is not None and is_same_left(
+            lambda n: decode(new[n]), lambda n: decode(old[n]), back, count + len(back)
+        )
 
     def is_told_by(self, messages: Sequence[Any]) -> bool:
         """Whether these messages, which a record covers, say which conversation it is. Where they do not say any more

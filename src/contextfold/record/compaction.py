@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -24,7 +24,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import TRAIL_HASH, opening
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Fate, Run, runs
-from contextfold.conversation.recognized import LONGEST_TRAIL, dropped, hashes
+from contextfold.conversation.recognized import LONGEST_TRAIL, brought_back, dropped, hashes
 from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
@@ -302,12 +302,13 @@ class Compaction(BaseModel):
 
     def moved(self, history: History) -> Compaction | None:
         """The record in a history whose client has dropped the oldest of what it covers, to save room: the summary is
-        the only place that still tells of it. None where that is not all that differs, or no answer of the model that
-        it covers is left, since nothing would tell then which conversation it is.
+        the only place that still tells of it. Or in one whose client has brought such messages back. None where that is
+        not all that differs, or no answer of the model that it covers is left, since nothing would tell then which
+        conversation it is.
         """
         run = self._dropped_in(history)
         if run is None:
-            return None
+            return self._with_brought_back(history)
         many = run.stop - run.start  # which may have no len(): a record is read from a file that anyone can write
         if all(one.role != "assistant" for one in history.messages[run.start : self.covers - many]):
             return None
@@ -316,19 +317,49 @@ class Compaction(BaseModel):
             return min(n, run.start) if n < run.stop else n - many
 
         fates = (one.model_copy(update={"start": place(one.start), "stop": place(one.stop)}) for one in self.fates)
+        return self._placed(history, place, [one for one in fates if one.start < one.stop], many, run)
+
+    def _with_brought_back(self, history: History) -> Compaction | None:
+        """The record in a history with messages that its client had dropped before it was made: they stand in the view
+        as they are, since a pass over the shorter list has not read them.
+        """
+        trail = hashes(self.trail, TRAIL_HASH)
+        # One that was moved is known as it was before; and of one of many messages not how they began.
+        if self.origin or not trail or len(trail) != self.covers:
+            return None
+        messages = history.messages
+        first, more = pins.first_user(messages), history.format.name != "langchain"
+        back = brought_back(trail, history.trail(len(messages)), opening(messages), first, more=more)
+        if back is None or any(one.start < back.start < one.stop for one in self.fates):
+            return None
+
+        def place(n: int) -> int:
+            return n if n < back.start else n + len(back)
+
+        fates = [
+            one.model_copy(update={"start": place(one.start), "stop": place(one.stop - 1) + 1}) for one in self.fates
+        ]
+        before = sum(one.stop <= back.start for one in fates)
+        fates.insert(before, FateRun(start=back.start, stop=back.stop, fate="kept", reason="brought back"))
+        return self._placed(history, place, fates, -min(len(back), self.lacks), range(0))
+
+    def _placed(
+        self, history: History, place: Callable[[int], int], fates: Sequence[FateRun], lacks: int, gone: range
+    ) -> Compaction | None:
+        """The record with its messages in other places, without those that are ``gone``."""
         recalled = [
             one.model_copy(
-                update={"after": place(one.after), "indices": tuple(place(n) for n in one.indices if n not in run)}
+                update={"after": place(one.after), "indices": tuple(place(n) for n in one.indices if n not in gone)}
             )
             for one in self.recalled
-            if one.after not in run
+            if one.after not in gone
         ]
         moved = self.changed(
             origin=self.pass_id,
-            lacks=self.lacks + many,
+            lacks=self.lacks + lacks,
             covers=place(self.covers),
-            fates=tuple(one for one in fates if one.start < one.stop),
-            edits=tuple(e.model_copy(update={"index": place(e.index)}) for e in self.edits if e.index not in run),
+            fates=tuple(fates),
+            edits=tuple(e.model_copy(update={"index": place(e.index)}) for e in self.edits if e.index not in gone),
             recalled=tuple(recalled),
             summary_after=place(self.summary_after + 1) - 1,
             thinking_from=place(self.thinking_from),
@@ -337,7 +368,7 @@ class Compaction(BaseModel):
 
     def is_moved_to(self, other: Compaction) -> bool:
         """Whether another record is this one, as ``moved`` made it."""
-        return other.origin == self.pass_id and other.lacks > self.lacks
+        return other.origin == self.pass_id and other.covers != self.covers
 
     def _dropped_in(self, history: History) -> range | None:
         trail = hashes(self.trail, TRAIL_HASH)
