@@ -44,6 +44,7 @@ PIECES = [
     "A" * 5000,
     "-" * 70,
 ]
+PIECES += ["가나", " 다", "อากาศ", "👩‍💻", "e\u0301\u0323", "\ud83d", '"', '":"', "(", "x'll;", "}}"]
 PIECES += [" " * 70, "a b ", "z9,b", "\n\n", "/", "b64=" * 1200]
 SAID = ["Error: x", "Exception", "ok 5", "ok\n\n 7", "not ok 3", "--- FAIL", "Warning", "WARN", "E   x", "exit code"]
 SAID += [
@@ -74,14 +75,32 @@ SAID += [
 @given(st.lists(st.sampled_from(PIECES), max_size=120).map("".join))
 @settings(max_examples=examples(150), deadline=None)
 def test_the_price_of_a_text_is_the_sum_of_its_stretches(text: str) -> None:
+    is_russian = counting.looks_russian(counting.ALPHABETIC_WORDS.findall(text))
+    parts = list(counting.stretches(text, 20))
+    assert "".join(parts) == text
+    assert sum(counting._price(part, is_russian) for part in parts) == counting._price(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "_STRETCH", 40)
+        patch.setattr(counting, "_STRETCH", 20)
+        patch.setattr(counting, "_LOOKED_AT", 9)
         assert counting.hundredths(text) == counting._price(text)
-        assert "".join(counting.stretches(text)) == text
 
 
-def test_a_long_text_is_cut_at_all() -> None:
-    text = "some words in a row, and more of them\n" * 4000
+@pytest.mark.parametrize(
+    "line",
+    [
+        "some words in a row, and more of them\n",
+        "夜间导入速度太慢，请先检查日志再修改配置。",
+        "서버가 응답하지 않아서 다시 시작했습니다.\n",
+        "تم رفض الوصول إلى الملف بعد المحاولة.\n",
+        "Сервер не отвечает, поэтому мы начали сначала.\n",
+        "👍🏽🎉✅",
+        '{"id":"a7","name":"b"},',
+        '<a href="x9"><b>text</b></a>',
+        "| c12 | 7 | Yes |\n",
+    ],
+)
+def test_a_long_text_is_cut_at_all(line: str) -> None:
+    text = line * (150_000 // len(line))
     assert max(map(len, counting.stretches(text))) < 3 * counting._STRETCH
 
 

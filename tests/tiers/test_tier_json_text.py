@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,13 @@ def test_text_nested_too_deeply_is_not_read_and_never_recursed_into() -> None:
     assert parse("[" * 200_000 + "]" * 200_000) is None
     assert not is_too_deep(json.dumps(["[[[[" * 50] * 100))
     assert is_too_deep("[" * 100)
+
+
+def test_a_string_without_an_end_is_looked_at_once() -> None:
+    """From each escaped quote in it another search began that read to the end: 40 kilobytes took two seconds."""
+    started = time.process_time()
+    assert parse("[" * DEEPEST + '["' + '\\"' * 100_000 + "]") is None
+    assert time.process_time() - started < 1
 
 
 def test_the_blank_after_a_colon_is_recognized() -> None:

@@ -36,7 +36,8 @@ class Object:
 Value: TypeAlias = "str | Number | bool | list[Value] | Object | None"
 
 _NOT_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\[\]{}"]++', re.DOTALL)
-_EMPTY_PAIR = re.compile(r"\[\]|\{\}")
+_SOME = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"]{1,1000}+){1,200}+', re.DOTALL)
+_CLOSED_BY = {"[": "]", "{": "}"}
 _HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACED = re.compile(r'"\s*:\s')
 
@@ -78,23 +79,39 @@ def is_spaced(text: str) -> bool:
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether brackets outside of strings are nested more than ``DEEPEST`` levels. Linear, and never recurses."""
+    """Whether brackets outside of strings are nested more than ``DEEPEST`` levels, or many and do not match; so is text
+    with a string that has no end. Linear, never recurses, and looks at some of a long text at a time.
+    """
     if text.count("[") + text.count("{") <= DEEPEST:
         return False
-    brackets = _NOT_BRACKETS.sub("", text)
-    for _ in range(DEEPEST):
-        brackets, pairs = _EMPTY_PAIR.subn("", brackets)
-        if not pairs:
-            break
-    return bool(brackets)
+    expected: list[str] = []
+    place = 0
+    while place < len(text):
+        some = _SOME.match(text, place)
+        if some is None:
+            return True
+        place = some.end()
+        for bracket in _NOT_BRACKETS.sub("", some.group()):
+            if bracket in _CLOSED_BY:
+                expected.append(_CLOSED_BY[bracket])
+                if len(expected) > DEEPEST:
+                    return True
+            elif not expected or expected.pop() != bracket:
+                return True
+    return bool(expected)
 
 
 def _object(pairs: list[tuple[str, Value]]) -> Object:
     return Object(tuple(pairs))
 
 
+def _number(written: str) -> Number:
+    """A function of Python's own, so that other threads may run while megabytes of numbers are read."""
+    return Number(written)
+
+
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=Number, parse_int=Number, parse_constant=Number, strict=False
+    object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_number, strict=False
 )
 
 

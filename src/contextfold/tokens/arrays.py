@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contextfold.tokens import rates
-from contextfold.tokens.estimate import LONG_RUNS, after, hundredths, stretches
+from contextfold.tokens.estimate import CUT, LONG_RUNS, after, hundredths, stretches
 
 Ints = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -148,7 +148,7 @@ def _parts(text: str) -> list[str]:
     long = list(stretches(text))  # as ``hundredths`` does, so that no search holds other threads up
     if not text.isascii() and any(_CYRILLIC.search(some) for some in long):
         return [text]  # the language of words is judged over the whole
-    return [part for some in long for part in ([some] if _has_long_run(some) else stretches(some, _PART))]
+    return [part for some in long for part in ([some] if _has_long_run(some) else stretches(some, _PART, CUT))]
 
 
 def _has_long_run(text: str) -> bool:

@@ -69,8 +69,18 @@ _ARRAYS = "contextfold.tokens.arrays"
 _STRETCH = 16_384
 """Characters. Some milliseconds of counting."""
 
-_CUT = re.compile(r"(?<=[a-z0-9])[ ,\t\n](?=[A-Za-z0-9])")
+CUT = re.compile(r"(?<=[a-z0-9])[ ,\t\n](?=[A-Za-z0-9])")
 """Where a word or a number ends, and a blank or comma is followed by another."""
+
+_ANY_CUT = re.compile(
+    r"(?<=[A-Za-z0-9])(?=[ ,\t\n\"(){}\[\]<>:;&|])"
+    rf"|(?<=[{_WIDE}])(?=[{_WIDE}])|(?<=[{_ALPHABETIC}]) (?=[{_ALPHABETIC}])"
+)
+"""Where a stretch may end: there may be no blank between two words in megabytes of JSON, tables and other scripts. What
+is priced by the character is cut anywhere."""
+
+_LOOKED_AT = 131_072
+"""Characters in which one search looks for a cut."""
 
 _RUN_ENDS = re.compile(r"[^A-Za-z0-9+/=_-]")
 """What is in no run of encoded data: those are left out before the rest is cut into pieces."""
@@ -124,16 +134,16 @@ def hundredths(text: str) -> int:
     """
     if len(text) <= 2 * _STRETCH:
         return _price(text)
-    parts = list(stretches(text))
+    parts = list(stretches(text, _STRETCH))
     # Judged over the whole: a stretch with few words of it could be taken for another language than the one before.
-    is_russian = text.isascii() or looks_russian([word for part in parts for word in ALPHABETIC_WORDS.findall(part)])
+    is_russian = text.isascii() or sum(map(_russian, map(ALPHABETIC_WORDS.findall, parts))) >= 0
     return sum(_price(part, is_russian) for part in parts)
 
 
-def stretches(text: str, length: int = _STRETCH) -> Iterator[str]:
+def stretches(text: str, length: int = _STRETCH, where: re.Pattern[str] = _ANY_CUT) -> Iterator[str]:
     """The text cut where no piece, word or run goes on, so that the prices of the parts add up to that of the whole."""
     start, look = 0, length
-    while len(text) - start > 2 * length and (cut := _CUT.search(text, look)):
+    while len(text) - start > 2 * length and (cut := _next_cut(text, look, where)):
         if _RUN_ENDS.search(text, max(0, cut.start() - 200), cut.start()):
             yield text[start : cut.start()]
             start = cut.start()
@@ -141,6 +151,14 @@ def stretches(text: str, length: int = _STRETCH) -> Iterator[str]:
         else:
             look = cut.start() + 200
     yield text[start:]
+
+
+def _next_cut(text: str, look: int, where: re.Pattern[str]) -> re.Match[str] | None:
+    while look < len(text):
+        if cut := where.search(text, look, look + _LOOKED_AT):
+            return cut
+        look += _LOOKED_AT - 1  # a blank at the end of what was looked at is looked at again, with what follows it
+    return None
 
 
 def _price(text: str, is_russian: bool | None = None) -> int:
@@ -236,8 +254,13 @@ def looks_russian(words: list[str]) -> bool:
     They are unless something speaks against it: letters that Russian has not, or more of the letter that is common in
     Bulgarian than of the one that Bulgarian has not.
     """
+    return _russian(words) >= 0
+
+
+def _russian(words: list[str]) -> int:
+    """What speaks for Russian, less what speaks against it. That of a whole text is the sum of what its parts have."""
     letters = "".join(words)
-    return letters.count("ы") >= letters.count("ъ") + len(_CYRILLIC_BUT_NOT_RUSSIAN.findall(letters))
+    return letters.count("ы") - letters.count("ъ") - len(_CYRILLIC_BUT_NOT_RUSSIAN.findall(letters))
 
 
 @lru_cache(maxsize=1 << 16)
