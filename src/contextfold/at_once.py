@@ -8,11 +8,14 @@ they are (``tokens``, ``tiers``, ``evidence``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 AT_ONCE = 131_072
 """Characters. To encode, lower or split so many takes less than a millisecond."""
+
+_LINE_END = re.compile(r"[\n\v\f\x1c-\x1e\x85\u2028\u2029]|\r[^\n]")
 
 
 def encoded(text: str, errors: str = "surrogatepass") -> Iterable[bytes]:
@@ -37,12 +40,30 @@ def lower(text: str) -> str:
     return "".join(text[n : n + AT_ONCE].lower() for n in range(0, len(text), AT_ONCE))
 
 
+def some_lines(text: str) -> Iterator[str]:
+    """The text in pieces that end where a line does."""
+    start, look = 0, AT_ONCE
+    while look < len(text):
+        if end := _LINE_END.search(text, look, look + AT_ONCE):
+            yield text[start : end.start() + 1]
+            start = look = end.start() + 1
+        look += AT_ONCE
+    yield text[start:]
+
+
 def split_lines(text: str, keepends: bool = False) -> list[str]:
     """``text.splitlines(keepends)``."""
-    lines: list[str] = []
+    return [line for some in some_lines(text) for line in some.splitlines(keepends)]
+
+
+def without_halves(text: str) -> str:
+    """The text with halves of surrogate pairs joined, or replaced where the other one is missing."""
+    parts: list[str] = []
     start = 0
     while start < len(text):
-        end = text.find("\n", start + AT_ONCE) + 1 or len(text)
-        lines += text[start:end].splitlines(keepends)
+        end = start + AT_ONCE
+        while "\ud800" <= text[end - 1 : end] <= "\udbff":  # the other half may follow
+            end += 1
+        parts.append(text[start:end].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
         start = end
-    return lines
+    return "".join(parts)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from contextfold.at_once import encoded
+from contextfold.at_once import encoded, without_halves
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 MediaKind = Literal["image", "document", "audio", "video"]
@@ -32,7 +32,7 @@ def well_formed(text: str) -> str:
         for _ in encoded(text, errors="strict"):
             pass
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return without_halves(text)
     return text
 
 

@@ -198,19 +198,11 @@ class Block:
         telling = {number for number, worth in zip(numbers, lines.worths, strict=True) if worth >= LEAST_WORTH}
         self.parts = (len(lines), len(shown), len(mentions), len(said), len(telling))
         """How many numbers the parts of the arrays hold: see ``Blocks``."""
-        self.ints = np.array(
-            [
-                *lines.words,
-                *map(len, self.texts),
-                *lines.counts,
-                *counts,
-                *shown,
-                *mentions,
-                *words.numbers(said),
-                *telling,
-            ],
-            dtype=np.int32,
+        parts = (
+            *(lines.words, map(len, self.texts), lines.counts),
+            *(counts, shown, mentions, words.numbers(said), telling),
         )
+        self.ints = np.concatenate([np.fromiter(part, dtype=np.int32) for part in parts])
         is_output = bool(self.speakers) and self.speakers[0] == _TOOL
         own = _own_frames(self.texts) if is_output else []
         for n in own:

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from contextfold import identifiers, json_values, quoting
-from contextfold.at_once import split_lines
+from contextfold.at_once import some_lines, split_lines
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.evidence.tables import unquoted
 from contextfold.harness import is_note, parted, pieces, without_reminders
@@ -311,7 +311,11 @@ def _last_screens(text: str) -> str:
     """The text without what a terminal wrote over where the cursor went back: of rows of earlier screens that differ
     in figures from one of a later screen, none; the others stay, as pages that were turned do.
     """
-    screens = _MOVE.split(text)
+    screens = [""]
+    for some in some_lines(text):
+        first, *others = _MOVE.split(some)
+        screens[-1] += first
+        screens += others
     if len(screens) == 1:
         return text
     later: set[str] = set()
