@@ -40,11 +40,23 @@ def lower(text: str) -> str:
     return "".join(text[n : n + AT_ONCE].lower() for n in range(0, len(text), AT_ONCE))
 
 
+_WORD_END = re.compile(r"[\s。]")
+
+
 def some_lines(text: str) -> Iterator[str]:
     """The text in pieces that end where a line does."""
+    return _some(text, _LINE_END)
+
+
+def some_words(text: str) -> Iterator[str]:
+    """The text in pieces that end with white space, or with a sentence in Chinese or Japanese."""
+    return _some(text, _WORD_END)
+
+
+def _some(text: str, ends: re.Pattern[str]) -> Iterator[str]:
     start, look = 0, AT_ONCE
     while look < len(text):
-        if end := _LINE_END.search(text, look, look + AT_ONCE):
+        if end := ends.search(text, look, look + AT_ONCE):
             yield text[start : end.start() + 1]
             start = look = end.start() + 1
         look += AT_ONCE

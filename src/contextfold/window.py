@@ -23,6 +23,7 @@ from contextfold.limits import Limits
 from contextfold.observe import Observer
 from contextfold.policy import MOST_TOKENS, Clause, Policy, Size
 from contextfold.ports import Ports
+from contextfold.redaction import is_compiled, redact
 from contextfold.tokens import Calibration
 
 DEFAULT_WINDOW = 64_000
@@ -188,6 +189,8 @@ class Windows:
             )
         figures = {"tokens": found.tokens, "source": found.source, "assumed": assumed.tokens}
         data = {"model": model or self.model, "endpoint": endpoint, **figures, "assumed_source": assumed.source}
+        if not is_compiled():  # this is the first event of a call, and an event loop is not to wait for patterns
+            await ports.compute(redact, "")
         observer.emit_once("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
         return found
 

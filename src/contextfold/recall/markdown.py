@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from contextfold import json_values, quoting
+from contextfold.at_once import some_lines
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 Keep = Callable[[bytes, str | None], str]
@@ -58,6 +59,6 @@ def _medium(part: Media, keep: Keep) -> str:
 
 def _block(text: str, language: str) -> str:
     """A code block whose fence is longer than any in the text."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    longest = max((len(run) for some in some_lines(text) for run in re.findall(r"`+", some)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

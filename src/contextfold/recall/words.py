@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contextfold.at_once import some_words
 from contextfold.messages import well_formed
 from contextfold.quoting import readable
 from contextfold.recall import stems
@@ -130,7 +131,8 @@ class Query:
 
 def words_of(text: str) -> Iterator[str]:
     """The words of a text in order."""
-    for run in _RUN.findall(_folded(unescaped(text))):
+    runs = (run for some in some_words(unescaped(text)) for run in _RUN.findall(_folded(some)))
+    for run in runs:
         if not _IS_CJK.match(run):
             yield run[:LONGEST]
         elif len(run) == 1:
@@ -143,7 +145,8 @@ def names_of(text: str) -> dict[str, tuple[str, ...]]:
     """The names in code of a text that are put together of words (``refreshUserToken``), as the index knows them, each
     with these words. Letters that change at random, as in base64, are no words.
     """
-    found = {name: _humps(name) for name in set(_IN_CODE.findall(unescaped(text))) if len(name) <= _LONGEST_NAME}
+    names = {name for some in some_words(unescaped(text)) for name in _IN_CODE.findall(some)}
+    found = {name: _humps(name) for name in names if len(name) <= _LONGEST_NAME}
     return {name.lower(): humps for name, humps in found.items() if humps}
 
 
