@@ -18,6 +18,7 @@ import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own
 from contextfold import at_once, identifiers
 from contextfold.evidence import EstimatedSizes, reading
 from contextfold.messages import Text, ToolResult
+from contextfold.recall import words
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import extractive_facts
 from contextfold.tiers import pieces
@@ -99,6 +100,37 @@ def test_what_is_done_some_at_a_time_comes_out_as_at_once(text: str) -> None:
         assert at_once.lower(text) == text.lower()
         joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         assert at_once.without_halves(text) == joined
+
+
+WORDS = [
+    "abc",
+    "fooBar",
+    " ",
+    "\n",
+    "。",
+    "日本",
+    "가",
+    "e\u0301",
+    "\u0301",
+    "ｶ",
+    "ﾞ",
+    "か\u3099",
+    "\\n",
+    '"x\\ny"',
+    "क",
+    "ि",
+    "-",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=20).map("".join))
+@settings(max_examples=examples(150), deadline=None)
+def test_the_words_of_a_text_are_those_of_its_pieces(text: str) -> None:
+    found, names = list(words.words_of(text)), words.names_of(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_once, "AT_ONCE", 2)
+        assert list(words.words_of(text)) == found
+        assert words.names_of(text) == names
 
 
 def test_a_text_without_line_feeds_is_split_some_at_a_time() -> None:
