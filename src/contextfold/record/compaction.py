@@ -368,7 +368,7 @@ class Compaction(BaseModel):
 
     def is_moved_to(self, other: Compaction) -> bool:
         """Whether another record is this one, as ``moved`` made it."""
-        return other.origin == self.pass_id and other.covers != self.covers
+        return other.origin == self.pass_id and (not self.origin or other.lacks > self.lacks)
 
     def _dropped_in(self, history: History) -> range | None:
         trail = hashes(self.trail, TRAIL_HASH)
