@@ -65,7 +65,7 @@ def anthropic_that_drops(server: ProviderServer) -> None:
     _anthropic(server, drop_block=True, thinking={"type": "adaptive"})
 
 
-def _anthropic(server: ProviderServer, *, drop_block: bool = False, **fields: Any) -> None:
+def _anthropic(server: ProviderServer, *, drop_block: bool = False, max_tokens: int = 2_000, **fields: Any) -> None:
     sdk = pytest.importorskip("anthropic")
     from contextfold.integrations.anthropic import with_compaction
 
@@ -79,7 +79,7 @@ def _anthropic(server: ProviderServer, *, drop_block: bool = False, **fields: An
         result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": said(n)}
         wire = [*wire, {"role": "assistant", "content": [THOUGHT, call] if n == 0 else [call]}]
         wire = [*wire, {"role": "user", "content": [result]}]
-        create(model=MODEL, messages=wire, tools=[TOOL], max_tokens=2_000, **fields)
+        create(model=MODEL, messages=wire, tools=[TOOL], max_tokens=max_tokens, **fields)
 
 
 def litellm(server: ProviderServer) -> None:
@@ -204,3 +204,12 @@ def test_a_summary_is_asked_for_with_the_thinking_of_the_view(
         before, asked = requests[number - 1], requests[number]
         for field in ("thinking", "context_management", "tools", "tool_choice", "system"):
             assert asked.body.get(field) == before.body.get(field), field
+
+
+def test_a_budget_stays_below_an_answer_limit_that_is_lowered_for_a_summary(server: ProviderServer) -> None:
+    """Else each of these requests is refused, and the summary asked for once more, by itself."""
+    _anthropic(server, thinking={"type": "enabled", "budget_tokens": 2_900}, max_tokens=3_000)
+    asked = [request.body for request in server.requests if is_behind(request)]
+    assert any(body["max_tokens"] <= 2_900 for body in asked)
+    errors = [str(request.error) for request in server.requests if request.error is not None]
+    assert not [error for error in errors if "budget_tokens" in error]

@@ -297,12 +297,14 @@ class _Call:
         thinking = self.arguments.get("thinking")
         if whole and not begins_as_given(messages, self.wire):
             thinking = thinking_beside(thinking, messages, self.wire, self.dialect.format, self.model)
-        kept |= with_thinking_set(kept, thinking)
-        kept = {name: value for name, value in kept.items() if value is not None or self.arguments.get(name) is None}
         limit = self.arguments.get(self.limit)
         if isinstance(limit, int):
             # A limit for short answers would cut the summary off, which is refused then after it was paid for.
-            kept[self.limit] = answer_tokens or max(limit, LEAST_ANSWER)
+            lowered = answer_tokens or max(limit, LEAST_ANSWER)
+            thinking = shorter_thinking(thinking, limit, lowered)
+            kept[self.limit] = lowered
+        kept |= with_thinking_set(kept, thinking)
+        kept = {name: value for name, value in kept.items() if value is not None or self.arguments.get(name) is None}
         return self.owner.adjust({**kept, self.dialect.messages: messages})
 
     def on_usage(self, reply: Usage) -> None:
