@@ -14,18 +14,23 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from contextfold.at_once import lower
 from contextfold.errors import InputError, shown
 
 REDACTED = "[key]"
 
 
 class Kind(NamedTuple):
-    """A kind of secret. ``pattern``: its group ``keep``, if there is one, stays. ``sample``: a text, and the secret."""
+    """A kind of secret. ``pattern``: its group ``keep``, if there is one, stays. ``sample``: a text, and the secret.
+    ``words``: one of them stands in each match, in lower case. A text without any is not searched, which half of the
+    time of all patterns went into; the tests prove it of each pattern.
+    """
 
     name: str
     pattern: str
     sample: str
     secret: str
+    words: tuple[str, ...] = ()
 
 
 _NAMES = (
@@ -34,6 +39,13 @@ _NAMES = (
     r"|(?:access|auth|refresh|session|bot|api|id|csrf|private|security|vault)[-_ ]?token|client[-_ ]?secret|secret"
     r"|authorization|credential)"
 )
+_NAME_WORDS = ("pass", "key", "token", "secret", "authorization", "credential")
+"""One of these stands in each of the names."""
+_ELSEWHERE = (
+    *("passwort", "kennwort", "contraseña", "mot de passe", "senha", "пароль"),
+    *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"),
+)
+"""What a password is called in other languages."""
 _ESCAPED = r"\\++(?![\"'])"
 """Backslashes of a value. Those before a quote are how JSON writes it inside of a string: there the value ends."""
 _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
@@ -205,6 +217,7 @@ KINDS: tuple[Kind, ...] = (
         rf"(?:=|%3d)))(?:(?!\\u0026|%26)(?:[^&\s#'\"<>\\]|{_ESCAPED})){{3,1000}}",
         "postgresql://host/db?user=bob&password=hunter2",
         "hunter2",
+        ("pass", "pwd", "key", "sig", "auth", "code", "secret", "token", "credential"),
     ),
     Kind(
         "named secret in quotes",
@@ -215,6 +228,7 @@ KINDS: tuple[Kind, ...] = (
         r"(?:[^\"'\s\\]|\\++(?![\"'])|(?(2)'|(?!))|(?<!\\)(?:\\(?=\")|\\\\(?=\\))\2){4,500})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",
+        _NAME_WORDS,
     ),
     Kind(
         "secret of an environment",
@@ -226,6 +240,7 @@ KINDS: tuple[Kind, ...] = (
         rf"(?:[^\s\"'`\\]|{_ESCAPED}){{6,500}}",
         "\nDB_PASSWORD=p4,ss;w0rd&x",
         "p4,ss;w0rd&x",
+        ("pass", "_pwd", "secret", "token", "key"),
     ),
     Kind(
         "named secret",
@@ -234,6 +249,7 @@ KINDS: tuple[Kind, ...] = (
         rf"{_NO_SECRET}{_VALUE})",
         "export DB_PASSWORD=correcthorse",
         "correcthorse",
+        _NAME_WORDS,
     ),
     Kind(
         "token, or a short name of a password",
@@ -244,6 +260,7 @@ KINDS: tuple[Kind, ...] = (
         rf"{_NO_SECRET}(?![/~.]|0x[0-9a-fA-F]{{40}}\b|(?i:oauth)){_MIXED}{_SIGN}{{6,1000}}",
         "export GITHUB_TOKEN=abc123def456",
         "abc123def456",
+        ("token", "pwd", "pass", "auth", "app_key"),
     ),
     Kind(
         "password in SQL, in Markdown and code, and of an account",
@@ -263,6 +280,7 @@ KINDS: tuple[Kind, ...] = (
         r"(?![a-z][a-z0-9]{0,20}[_./-])[\w.~+/=-]{32,2000}",
         "ALTER USER bob WITH PASSWORD 'correcthorse'",
         "correcthorse",
+        (*_NAME_WORDS, "identified", "auth=("),
     ),
     Kind(
         "secret beside its name",
@@ -273,6 +291,7 @@ KINDS: tuple[Kind, ...] = (
         rf"|<[\w:.-]{{0,40}}?{_NAMES}>))(?i:{_NO_SECRET})[^\s'\"`,;}}&<>\\]{{4,1000}}",
         '{"name": "DB_PASSWORD", "value": "correcthorse"}',
         "correcthorse",
+        _NAME_WORDS,
     ),
     Kind(
         "hash of a password",
@@ -282,13 +301,13 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "password named in another language",
-        r"(?i:(?P<keep>(?:passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|パスワード|暗証番号"
-        r"|비밀번호|암호)"
+        rf"(?i:(?P<keep>(?:{'|'.join(_ELSEWHERE)})"
         r"[\"']?\s{0,4}[:=：]\s{0,4}[\"'「『“]?))"
         # A word of prose may follow, so a figure must be in it.
         rf"(?=[!-~]{{0,200}}\d){_ASCII_SIGN}{{4,300}}",
         "数据库密码：hunter2secret，谢谢",
         "hunter2secret",
+        _ELSEWHERE,
     ),
     Kind(
         "password or key in a sentence without blanks",
@@ -325,6 +344,7 @@ KINDS: tuple[Kind, ...] = (
         r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
+        ("cookie", "curl", "true", "false"),
     ),
     Kind(
         "name and password of a command",
@@ -340,6 +360,7 @@ KINDS: tuple[Kind, ...] = (
         rf"|login\s{{1,40}}\S{{1,100}}\s{{1,40}}password\s{{1,4}}))(?![$<\[])(?:[^\s'\"@\\]|{_ESCAPED}){{4,300}}",
         "curl -s -u bob:hunter2secret https://x",
         "hunter2secret",
+        ("curl", "mysql", "mariadb", "login", "pass", "redis-cli", "sqlplus", "thin:"),
     ),
     Kind(
         "password of a command",
@@ -350,6 +371,7 @@ KINDS: tuple[Kind, ...] = (
         rf"[= ]{_OPEN})(?![$<\[-]){_WORD}{{4,300}}",
         "mysql --password hunter22 -u root",
         "hunter22",
+        _NAME_WORDS,
     ),
 )
 """Searched in this order. The tests hold each to its sample."""
@@ -378,9 +400,9 @@ _BARE = re.compile(r"(?<!\\)(\\{0,16}\"):\s{0,8}$")
 
 
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], bool], ...]:
+def _patterns() -> tuple[tuple[re.Pattern[str], bool, tuple[str, ...]], ...]:
     """Compiled when the first secret is looked for: most processes never do."""
-    return tuple((re.compile(_among_signs(kind.pattern)), "keep" in kind.pattern) for kind in KINDS)
+    return tuple((re.compile(_among_signs(kind.pattern)), "keep" in kind.pattern, kind.words) for kind in KINDS)
 
 
 def is_compiled() -> bool:
@@ -392,8 +414,11 @@ def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
     if not isinstance(text, str):
         raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
-    for pattern, keeps in _patterns():
-        text = pattern.sub(_kept if keeps else REDACTED, text)
+    # Two letters that are not written so pass for these where case does not matter.
+    folded = lower(text).replace("ſ", "s").replace("ı", "i")
+    for pattern, keeps, words in _patterns():
+        if not words or any(word in folded for word in words):
+            text = pattern.sub(_kept if keeps else REDACTED, text)
     return text
 
 
