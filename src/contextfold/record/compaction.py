@@ -325,12 +325,14 @@ class Compaction(BaseModel):
         """
         trail = hashes(self.trail, TRAIL_HASH)
         # One that was moved is known as it was before; and of one of many messages not how they began.
-        if self.origin or not trail or len(trail) != self.covers:
-            return None
         messages = history.messages
+        if self.origin or not trail or len(trail) != self.covers or opening(messages) != self._instructions():
+            return None
         first, more = pins.first_user(messages), history.format.name != "langchain"
         back = brought_back(trail, history.trail(len(messages)), opening(messages), first, more=more)
-        if back is None or any(one.start < back.start < one.stop for one in self.fates):
+        if back is None or any(messages[n].is_instruction for n in back):  # one more is another conversation's
+            return None
+        if any(one.start < back.start < one.stop for one in self.fates):
             return None
 
         def place(n: int) -> int:
@@ -370,10 +372,14 @@ class Compaction(BaseModel):
         """Whether another record is this one, as ``moved`` made it."""
         return other.origin == self.pass_id and (not self.origin or other.lacks > self.lacks)
 
+    def _instructions(self) -> int:
+        """How many messages it began with that are instructions."""
+        told = self.runs[0] if self.runs and self.runs[0].reason == pins.INSTRUCTION else None
+        return told.stop if told is not None else 0
+
     def _dropped_in(self, history: History) -> range | None:
         trail = hashes(self.trail, TRAIL_HASH)
-        told = self.runs[0] if self.runs and self.runs[0].reason == pins.INSTRUCTION else None
-        start = told.stop if told is not None else 0
+        start = self._instructions()
         if not trail or len(trail) != min(self.covers, LONGEST_TRAIL) or opening(history.messages) != start:
             return None
         first = pins.first_user(history.messages)
