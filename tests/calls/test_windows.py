@@ -18,8 +18,9 @@ import pytest
 from tests.building import conversation
 
 from contextfold import Compaction, Compactor, Policy, formats
+from contextfold.conversation import recognized
 from contextfold.conversation.history import History
-from contextfold.conversation.recognized import has_own_id
+from contextfold.conversation.recognized import brought_back, has_own_id
 from contextfold.formats.base import Format
 from contextfold.messages import Message, ToolCall
 from contextfold.record.compaction import Recalled
@@ -515,3 +516,20 @@ def test_what_a_user_demanded_stays_when_the_client_has_dropped_it(summarizer: A
             assert rule in str(out.messages)
     assert rule not in str(client.messages)
     assert passes > 2
+
+
+def test_a_list_that_says_one_thing_time_and_again_is_not_tried_at_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try looks at all that is known: a conversation of thousands took ten times as long."""
+    tried: list[int] = []
+    dropped = recognized.dropped
+
+    def counted(told: Any, now: Any, *more: Any, **options: Any) -> range | None:
+        tried.append(len(now))
+        return dropped(told, now, *more, **options)
+
+    monkeypatch.setattr(recognized, "dropped", counted)
+    told = ["task", *["ok", "go on"] * 50]
+    assert brought_back(told, ["another task", *["ok", "go on"] * 5_000], 0, 0) is None
+    assert len(tried) <= 20
+    told = list("tabcdefgh")
+    assert brought_back(told, ["t", "older", "answer", *told[1:], "i"], 0, 0) == range(1, 3)

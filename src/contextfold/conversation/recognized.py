@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 from contextfold.conversation.cleared import is_cleared
@@ -26,6 +26,10 @@ SayingAt = Callable[[int], Saying]
 MOST_FIRST = 8
 """Messages that a client may keep from the beginning of a conversation while it drops those behind them; clients keep
 one to six. What is gone from farther on, someone has deleted, and no summary is to go on telling of it."""
+MOST_ENDS = 20
+"""Places at which the newest message that is known may stand again. In a list that says one thing time and again there
+are thousands, and each would be tried against all that is known.
+"""
 LONGEST_TRAIL = 300
 """Messages. Windows that clients keep have some ten, or a hundred; a record grows with no more."""
 
@@ -137,8 +141,9 @@ def brought_back(
     """What stands in ``now`` that was ``dropped`` before: without it, it begins with all of ``told``. None where
     anything else differs.
     """
-    for end in range(len(told) + 1, len(now) + 1):
-        back = dropped(now[:end], told, end, start, first, more=more) if same(now[end - 1], told[-1]) else None
+    ends = (end for end in range(len(told) + 1, len(now) + 1) if same(now[end - 1], told[-1]))
+    for end in islice(ends, MOST_ENDS):
+        back = dropped(now[:end], told, end, start, first, more=more)
         if back is not None and len(back) == end - len(told):
             return back
     return None
