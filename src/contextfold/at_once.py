@@ -16,6 +16,7 @@ AT_ONCE = 131_072
 """Characters. To encode, lower or split so many takes less than a millisecond."""
 
 _LINE_END = re.compile(r"[\n\v\f\x1c-\x1e\x85\u2028\u2029]|\r[^\n]")
+_WORD_END = re.compile(r"[\s。]")
 
 
 def encoded(text: str, errors: str = "surrogatepass") -> Iterable[bytes]:
@@ -38,9 +39,6 @@ def lower(text: str) -> str:
     if len(text) <= AT_ONCE:
         return text.lower()
     return "".join(text[n : n + AT_ONCE].lower() for n in range(0, len(text), AT_ONCE))
-
-
-_WORD_END = re.compile(r"[\s。]")
 
 
 def some_lines(text: str) -> Iterator[str]:
