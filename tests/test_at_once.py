@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from contextfold import at_once
 
-TEXTS = st.text(st.sampled_from("aB\n\r\x0b\x1c\x85\u2028İßſK日𝄞\ud834\udd1e "), max_size=60)
+TEXTS = st.text(st.sampled_from("aBé\n\r\v\x1c\x85\u2028İßſK日𝄞\ud834\udd1e "), max_size=60)
+SPELLED = ("utf-16-le", "surrogatepass")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -26,8 +27,14 @@ def test_pieces_of_a_text_are_the_text(text: str) -> None:
     assert b"".join(at_once.encoded(text)) == whole
     assert at_once.digest(text) == blake2b(whole, digest_size=16).digest()
     assert at_once.lower(text) == text.lower()
+    assert at_once.without_halves(text) == text.encode(*SPELLED).decode("utf-16-le", "replace")
     for keepends in (False, True):
         assert at_once.split_lines(text, keepends) == text.splitlines(keepends)
+
+
+def test_a_text_without_line_feeds_is_split_some_at_a_time() -> None:
+    for end in ("\r", "\u2028"):
+        assert max(map(len, at_once.some_lines(f"a line{end}" * 100))) < 3 * len("a line\r")
 
 
 def test_half_a_pair_is_refused_where_it_cannot_be_sent() -> None:

@@ -86,22 +86,6 @@ def test_the_price_of_a_text_is_the_sum_of_its_stretches(text: str) -> None:
         assert counting.hundredths(text) == counting._price(text)
 
 
-ENDS = ["a", "bc", "\n", "\r", "\r\n", "\v", "\x1c", "\x85", "\u2028", "é", "\ud83d", "\ude00"]
-
-
-@given(st.lists(st.sampled_from(ENDS), max_size=20).map("".join))
-@settings(max_examples=examples(150), deadline=None)
-def test_what_is_done_some_at_a_time_comes_out_as_at_once(text: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(at_once, "AT_ONCE", 3)
-        assert at_once.split_lines(text) == text.splitlines()
-        assert at_once.split_lines(text, keepends=True) == text.splitlines(keepends=True)
-        assert b"".join(at_once.encoded(text)) == text.encode("utf-8", "surrogatepass")
-        assert at_once.lower(text) == text.lower()
-        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        assert at_once.without_halves(text) == joined
-
-
 WORDS = [
     "abc",
     "fooBar",
@@ -131,11 +115,6 @@ def test_the_words_of_a_text_are_those_of_its_pieces(text: str) -> None:
         patch.setattr(at_once, "AT_ONCE", 2)
         assert list(words.words_of(text)) == found
         assert words.names_of(text) == names
-
-
-def test_a_text_without_line_feeds_is_split_some_at_a_time() -> None:
-    for end in ("\r", "\u2028"):
-        assert max(map(len, at_once.some_lines(f"a line{end}" * 100_000))) < 3 * at_once.AT_ONCE
 
 
 @pytest.mark.parametrize(

@@ -323,9 +323,8 @@ class Compaction(BaseModel):
         """The record in a history with messages that its client had dropped before it was made: they stand in the view
         as they are, since a pass over the shorter list has not read them.
         """
-        trail = hashes(self.trail, TRAIL_HASH)
+        trail, messages = hashes(self.trail, TRAIL_HASH), history.messages
         # One that was moved is known as it was before; and of one of many messages not how they began.
-        messages = history.messages
         if self.origin or not trail or len(trail) != self.covers or opening(messages) != self._instructions():
             return None
         first, more = pins.first_user(messages), history.format.name != "langchain"
