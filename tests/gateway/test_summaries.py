@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import islice
@@ -589,6 +589,36 @@ def test_what_a_client_has_dropped_is_told_to_no_one_whose_messages_are_the_same
         sent = [request.text for request in provider.requests[count:] if not is_own(request)]
     assert sent
     assert not any("as Anna told it" in text for text in sent)
+
+
+@pytest.mark.parametrize("ids", ["numbered", "its own"])
+def test_what_was_made_of_a_shorter_list_is_told_to_no_one_whose_longer_one_has_the_same_messages(
+    tmp_path: Path, ids: str
+) -> None:
+    """Two runs of one job: the client of the one has dropped the task when its summary is made, that of the other has
+    not. With ids of its own it is one client, which has brought the task back.
+    """
+    who = ["Anna"]
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY.replace("as it was told", f"as {who[0]} told it") if is_own(request) else "ok")
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            history: Iterator[list[Any]] = iter(turns("openai-chat", 40))
+            if ids == "its own":
+                history = map(with_own_ids, history)
+            for messages in history:
+                given = [messages[0], *messages[4:]] if len(messages) > 5 else messages
+                assert post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", given))).status == 200
+                if "as Anna told it" in provider.requests[-1].text:
+                    break
+            count, who[0] = len(provider.requests), "Bert"
+            raw = compact(body_of("openai-chat", next(history)))
+            assert post(gateway.url, PATHS["openai-chat"], raw).status == 200
+        sent = [request.text for request in provider.requests[count:] if not is_own(request)]
+    assert "Task 0" in sent[-1]
+    assert ("as Anna told it" in sent[-1]) == (ids == "its own")
 
 
 def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:

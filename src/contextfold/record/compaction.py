@@ -329,9 +329,7 @@ class Compaction(BaseModel):
             return None
         first, more = pins.first_user(messages), history.format.name != "langchain"
         back = brought_back(trail, history.trail(len(messages)), opening(messages), first, more=more)
-        if back is None or any(messages[n].is_instruction for n in back):  # one more is another conversation's
-            return None
-        if any(one.start < back.start < one.stop for one in self.fates):
+        if back is None or any(one.start < back.start < one.stop for one in self.fates):
             return None
 
         def place(n: int) -> int:
