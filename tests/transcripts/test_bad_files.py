@@ -141,7 +141,6 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
             ["LlamaIndex", "role and content"],
         ),
         ({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "GET"}]}]}]}, ["OpenTelemetry", "CAPTURE_MESSAGE"]),
-        (b"\n# aider chat started at 2031-01-01 10:00:00\n\n#### do it\n", ["Aider", "Markdown"]),
     ],
 )
 def test_what_holds_no_conversation_of_a_model_is_named_with_the_way_to_one(value: Any, words: list[str]) -> None:
@@ -200,6 +199,8 @@ CALLED = {"call_id": "c", "name": "f", "arguments": {"a": 1}}
 REQUESTED = {"toolCallId": "c", "name": "f", "arguments": {"a": 1}}
 GIVEN = {"type": "text", "text": "x", "annotations": {"audience": ["assistant"]}}
 FILE = {"type": "resource", "resource": {"uri": "u", "text": "x"}}
+LETTA = {"role": "user", "content": [{"type": "text", "text": "x"}], "tool_calls": None, "tool_returns": []}
+RETURNED = {"tool_call_id": "c", "status": "success", "func_response": "x"}
 SESSIONS: dict[str, Any] = {
     "claude-code": [
         {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": USER},
@@ -288,6 +289,22 @@ SESSIONS: dict[str, Any] = {
         {"role": "assistant", "content": [{"type": "toolRequest", "id": "c", "toolCall": {"value": CALL["function"]}}]},
         {"role": "user", "content": [{"type": "toolResponse", "id": "c", "toolResult": {"value": [GIVEN, FILE]}}]},
     ],
+    "letta": {
+        "agents": [
+            {
+                "messages": [
+                    {
+                        **LETTA,
+                        "role": "approval",
+                        "tool_calls": [CALL],
+                        "content": [{"type": "reasoning", "reasoning": "x"}],
+                    },
+                    {**LETTA, "role": "approval", "approvals": [RETURNED]},
+                    {**LETTA, "role": "tool", "tool_returns": [RETURNED], "tool_call_id": "c"},
+                ]
+            }
+        ]
+    },
     "trae-agent": {
         "llm_interactions": [
             {"input_messages": [USER], "response": {"content": None, "tool_calls": [CALLED]}},

@@ -16,6 +16,7 @@ from contextfold import formats
 from contextfold.errors import FormatError, InputError, shown
 from contextfold.formats.values import kind_of
 from contextfold.transcripts import (
+    aider,
     claude_code,
     codex,
     copilot,
@@ -35,13 +36,13 @@ from contextfold.transcripts.document import TranscriptFile, parse
 __all__ = ["Conversation", "read", "read_file"]
 
 _REMEDY = (
-    "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex, "
-    "Gemini CLI, pi or Qwen Code"
+    "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Aider, Claude "
+    "Code, Codex, Gemini CLI, pi or Qwen Code"
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
     (kind.recognizes, kind.read)
-    for kind in (claude_code, codex, copilot, pi, gemini, qwen, events, frameworks, telemetry, mlflow)
+    for kind in (aider, claude_code, codex, copilot, pi, gemini, qwen, events, frameworks, telemetry, mlflow)
 )
 
 

@@ -1,4 +1,4 @@
-"""Conversations as some agents store them, in rows of their own: Trae Agent, goose, Copilot CLI.
+"""Conversations as some agents store them, in rows of their own: Trae Agent, goose, Copilot CLI, Letta.
 
 What belongs here: what tells such a file, and its rows as messages; goose's blocks as Anthropic's, the others' as Chat
 Completions has them. What does not: finding them in a document, and what is said where they cannot be read
@@ -155,3 +155,55 @@ def of_copilot_cli(events: list[Any]) -> list[Any]:
             if not turns.result(call, result):  # of a tool that the person ran
                 turns.add(result)
     return turns.messages(as_they_are)
+
+
+# ---- Letta ----
+
+LETTAS = {"role", "tool_calls", "tool_returns"}
+
+
+def is_letta(value: Any) -> bool:
+    """The messages of an agent's file (``.af``)."""
+    return first_object(value).keys() >= LETTAS
+
+
+def of_letta(rows: list[Any]) -> list[Any]:
+    """A call that waits for the person's word stands in a row of its own role, and so do the word and, where the
+    person's own machine ran it, what came of it, which is mostly in the row of the tool again.
+    """
+    said = objects_in(rows)
+    returned = {call for row in said if row.get("role") == "tool" for call, _ in _letta_results(row)}
+    messages: list[Any] = []
+    for row in said:
+        text, thought = _letta_texts(row)
+        calls = objects_in(row.get("tool_calls"))
+        if row.get("role") == "tool":
+            messages += [chat.result(call, found) for call, found in _letta_results(row)]
+        elif row.get("role") != "approval" or calls:
+            role = "assistant" if row.get("role") == "approval" else row.get("role")
+            message = {"role": role, "content": text or None, **({"tool_calls": calls} if calls else {})}
+            messages.append({**message, "reasoning_content": thought} if thought else message)
+        else:
+            messages += [chat.result(call, found) for call, found in _letta_results(row) if call not in returned]
+    return [one for one in messages if one["content"] is not None or "tool_calls" in one]
+
+
+def _letta_results(row: dict[str, Any]) -> list[tuple[Any, str]]:
+    """What came of calls, with their ids. One result may stand as the content alone."""
+    held = [*objects_in(row.get("tool_returns")), *objects_in(row.get("approvals"))]
+    found = [
+        (one["tool_call_id"], one["func_response"]) for one in held if {"tool_call_id", "func_response"} <= one.keys()
+    ]
+    if not found and row.get("tool_call_id") and row.get("role") == "tool":
+        found = [(row["tool_call_id"], _letta_texts(row)[0])]
+    return [(call, told if isinstance(told, str) else readable(told)) for call, told in found if isinstance(call, str)]
+
+
+def _letta_texts(row: dict[str, Any]) -> tuple[str, str]:
+    """What a row says, and what was thought."""
+    content = row.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
+    thoughts = [one["reasoning"] for one in blocks if isinstance(one.get("reasoning"), str)]
+    shown = [one for one in blocks if not str(one.get("type")).endswith("reasoning")]
+    said = [one["text"] if isinstance(one.get("text"), str) else readable(one) for one in shown]
+    return "\n".join(said), "\n".join(thoughts)

@@ -194,6 +194,7 @@ _KINDS = (
     _Kind("google-adk", "gemini", _is_adk, _of_adk),
     _Kind("strands", "bedrock-converse", _is_strands, _of_strands),
     _Kind("copilot-cli", "openai-chat", agents.is_copilot_cli, agents.of_copilot_cli),
+    _Kind("letta", "openai-chat", agents.is_letta, agents.of_letta),
     _Kind("goose", "anthropic", agents.is_goose, agents.of_goose),
     _Kind("harbor", "openai-chat", trajectories.is_atif, trajectories.of_atif),
     _Kind("openhands", "openai-chat", trajectories.is_openhands, trajectories.of_openhands),

@@ -47,12 +47,15 @@ SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
 
 
 def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | None:
-    """The format that a request body tells by its keys, whatever its messages look like."""
-    if key == "input" and "model" in body:
-        # Records of calls of any API (Langfuse's) have these keys as well.
-        return None if any(is_marked("openai-chat", message) for message in messages) else "openai-responses"
+    """The format that a request body tells by its keys; those of records of calls and of agents may stand beside
+    messages of another, which have its marks (Langfuse, Letta).
+    """
     if key == "contents":
         return "gemini"
+    if any(is_marked("openai-chat", message) for message in messages):
+        return None
+    if key == "input" and "model" in body:
+        return "openai-responses"
     is_anthropic = "anthropic_version" in body or ("system" in body and "model" in body)
     return "anthropic" if is_anthropic else None
 

@@ -200,7 +200,6 @@ _KINDS = (
 )
 DEPTH, ROWS = 8, 100
 """How deep first objects are looked for, and how many."""
-AIDER = "# aider chat started at "
 HARMONY = ("<|start|>", "<|message|>")
 
 
@@ -208,8 +207,6 @@ def told(document: TranscriptFile) -> tuple[str, str] | None:
     """What a file is that is not read, and what to do; None for one that is not known."""
     if all(mark in document.text[:2_000] for mark in HARMONY) and document.value is None:
         return "a text of Harmony's", "give the messages that openai-harmony parses from it"
-    if document.value is None and AIDER in document.text[:2_000]:
-        return "a chat history of Aider's", "it is Markdown: give its messages as a list with role and content"
     first = list(islice(_first(document.rows, DEPTH), ROWS))
     kind = next((kind for kind in _KINDS for row in first if kind.marks <= row.keys() and kind.tells(row)), None)
     return None if kind is None else (kind.what, kind.remedy)
