@@ -5,16 +5,18 @@ What belongs here: the kinds, and replacing them. What does not: where that is d
 
 The prefixes are those that the services document for their own keys; the rule sets of secret scanners (gitleaks,
 detect-secrets) list them too. No scanner is used: they look for what may be a secret and leave judging to people, while
-here a word of prose that is taken for one is lost. Every repetition has a limit, so that no text is read twice over.
+here a word of prose that is taken for one is lost. Every repetition has a limit: no text is read twice over, and a long
+one some at a time, since what a match looks at ends within the ``reach`` of its kind.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from contextfold.at_once import lower
+from contextfold.at_once import AT_ONCE
 from contextfold.errors import InputError, shown
 
 REDACTED = "[key]"
@@ -22,8 +24,9 @@ REDACTED = "[key]"
 
 class Kind(NamedTuple):
     """A kind of secret. ``pattern``: its group ``keep``, if there is one, stays. ``sample``: a text, and the secret.
-    ``words``: one of them stands in each match, in lower case, as the tests prove of each pattern. A text that has none
-    is not searched by the pattern, which takes far longer than to look for a word.
+    ``words``: one of them stands near the beginning of each match, in lower case. The pattern searches only what is
+    around them, since it takes far longer than to look for a word. ``reach``: the most characters that are looked at
+    from the beginning of a match. The tests prove both of each pattern.
     """
 
     name: str
@@ -31,10 +34,12 @@ class Kind(NamedTuple):
     sample: str
     secret: str
     words: tuple[str, ...] = ()
+    reach: int = 2_100
 
 
 _NAMES = (
-    r"(?:pass(?:word|wd|phrase)|client-key-data"
+    # With one look at its letter most words are passed over.
+    r"(?=[pcsaemrbiv])(?:pass(?:word|wd|phrase)|client-key-data"
     r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key(?:[-_]?base)?"
     r"|(?:access|auth|refresh|session|bot|api|id|csrf|private|security|vault)[-_ ]?token|client[-_ ]?secret|secret"
     r"|authorization|credential)"
@@ -46,8 +51,8 @@ _ELSEWHERE = (
     *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"),
 )
 """What a password is called in other languages."""
-_ESCAPED = r"\\++(?![\"'])"
-"""Backslashes of a value. Those before a quote are how JSON writes it inside of a string: there the value ends."""
+_ESCAPED = r"\\(?!\\{0,64}[\"'])"
+"""A backslash of a value. Those before a quote are how JSON writes it inside of a string: there the value ends."""
 _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
 _WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
 _OPEN = r"\\{0,16}[\"']?"
@@ -79,16 +84,21 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "prefixed API keys (OpenAI, Anthropic, Groq, xAI, Hugging Face, NVIDIA, GitLab, ...)",
         # pk_orders_2024 and sk_v6_rcv_saddr are names of databases and kernels.
-        r"\b(?:(?:(?:sk|rk|pk|hf|r8)-|(?:gsk|xai|nvapi|glpat|pplx|csk|tvly|dop_v1|shpat|lin_api|PMAK)[-_])"
-        r"(?=[\w.…-]{0,80}[\d*])[\w*.…-]{6,300}|(?:sk|rk|pk|hf|r8)_(?=\w{0,80}\d)\w{20,300})",
+        r"\b(?:(?:sk-|rk-|pk-|hf-|r8-|(?:gsk|xai|nvapi|glpat|pplx|csk|tvly|dop_v1|shpat|lin_api|PMAK)[-_])"
+        r"(?=[\w.…-]{0,80}[\d*])[\w*.…-]{6,300}|(?:sk_|rk_|pk_|hf_|r8_)(?=\w{0,80}\d)\w{20,300})",
         "key sk-ant-api03-AbC_dEf-12345 refused",
         "AbC_dEf-12345",
+        (
+            *("sk-", "rk-", "pk-", "hf-", "r8-", "sk_", "rk_", "pk_", "hf_", "r8_", "xai", "nvapi", "glpat", "pplx"),
+            *("tvly", "dop_v1", "shpat", "lin_api", "pmak"),
+        ),
     ),
     Kind(
         "Hugging Face and Stripe keys",
-        r"\bhf_[A-Za-z]{30,60}\b|\b(?:sk|rk|pk)_(?:live|test)_\w{16,200}",
+        r"\bhf_[A-Za-z]{30,60}\b|\b[srp]k_(?:live|test)_\w{16,200}",
         "token hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
         "abcdefghijklmnopqrstuvwxyz",
+        ("hf_", "k_live_", "k_test_"),
     ),
     Kind(
         "keys of GitLab's runners, Atlassian, Bedrock, Databricks, Notion, Figma, Shopify, Supabase, Vault, ...",
@@ -100,7 +110,7 @@ KINDS: tuple[Kind, ...] = (
         r"|whsec_[\w+/=-]{24,200}"
         r"|p(?:scale_(?:tkn|pw|oauth)_[\w.=-]{32,100}|ul-[0-9a-f]{40}|at[A-Za-z0-9]{14}\.[0-9a-f]{64})"
         r"|f(?:m[12]|o1)_[\w+/=-]{40,500}|HRKU-[\w-]{30,100}|NR(?:AK|II|RA)-[\w-]{20,60}|1//0[\w-]{30,200}"
-        r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}|(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b"
+        r"|ghs_\d{1,20}_eyJ[\w.-]{20,2000}"
         r"|dckr_(?:pat|oat)_[\w-]{24,60}|rubygems_[0-9a-f]{48}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|pcsk_\w{50,100}"
         r"|tgp_v1_[\w-]{40,60}|e2b_[0-9a-f]{40}|(?<!-)fc-[0-9a-f]{32}\b|sgp_\w{40,80}|sq[apu]_[0-9a-f]{40}"
         r"|LTAI[A-Za-z0-9]{16,24}\b"
@@ -109,21 +119,42 @@ KINDS: tuple[Kind, ...] = (
         r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,100}|[0-9a-f]{32}-us\d{1,2}\b|[\w~.-]{3}\dQ~[\w~.-]{31,34})",
         "runner glrt-t1_aZ3kQ9xT7vB2nM5pL8rW",
         "aZ3kQ9xT7vB2nM5pL8rW",
+        (
+            *("glptt-", "glrt-", "gldt-", "glcbt-", "glft-", "glsoat-", "glimt-", "glagent-", "glsa_", "glc_eyj"),
+            *("atatt3x", "atbb", "absk", "dapi", "doo_v1_", "dor_v1_", "dp.pt.", "dp.st."),
+            *("dp.ct.", "dp.sa.", "figd_", "shpss_", "shpca_", "shppa_", "sntrys_", "sntryu_", "sbp_", "secret_"),
+            *("ntn_", "hvs.", "hvb.", "whsec_", "pscale_", "pul-", "pat", "fm1_", "fm2_", "fo1_", "hrku-", "nrak-"),
+            *("nrii-", "nrra-", "1//0", "ghs_", "dckr_", "rubygems_", "lsv2_", "pcsk_", "tgp_v1_", "e2b_", "fc-"),
+            *("sgp_", "sqa_", "sqp_", "squ_", "ltai", "ccipr", "sq0csp-", "sq0atp-", "key-", "clojars_", "nfp_"),
+            *("vcp_", ".atlasv1.", "-us", "q~"),
+        ),
     ),
     Kind(
-        "AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "id AKIAIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"
+        "Discord bot token",
+        r"\b(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b",
+        "MTIzNDU2Nzg5MDEyMzQ1Njc4.GhIjKl.aZ3kQ9xT7vB2nM5pL8rW0123456",
+        "aZ3kQ9xT7vB2nM5pL8rW0123456",
+    ),
+    Kind(
+        "AWS access key id",
+        r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
+        "id AKIAIOSFODNN7EXAMPLE",
+        "IOSFODNN7EXAMPLE",
+        ("akia", "asia", "abia", "acca"),
     ),
     Kind(
         "GitHub token",
         r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_\w{20,255})",
         "remote: ghp_16C7e42F292c6912E7710c838347Ae178B4a",
         "16C7e42F292c6912",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     ),
     Kind(
         "Slack token",
         r"\bxox[abdeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
         "xoxb-1234-abcdefGHIJ",
         "abcdefGHIJ",
+        ("xox", "xapp-"),
     ),
     Kind(
         "Slack and Discord webhook",
@@ -131,30 +162,36 @@ KINDS: tuple[Kind, ...] = (
         r"|discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w/-]{10,200}",
         "https://hooks.slack.com/services/T0001/B0001/XXXXyyyy1111",
         "XXXXyyyy1111",
+        ("hooks.slack.com/", "/api/webhooks/"),
     ),
     Kind(
         "Google API key",
         r"\bAIza[\w-]{20,100}|\bya29\.[\w-]{20,500}|\bGOCSPX-[\w-]{10,100}",
         "AIzaSyA-1234567890abcdefghijklm",
         "SyA-1234567890",
+        ("aiza", "ya29.", "gocspx-"),
     ),
     Kind(
         "npm, PyPI and SendGrid token",
         r"\bnpm_[A-Za-z0-9]{20,100}|\bpypi-AgE[\w-]{20,500}|\bSG\.[\w-]{10,100}\.[\w-]{10,100}",
         "npm_abcdefghij0123456789abcdefghij012345",
         "abcdefghij0123456789",
+        ("npm_", "pypi-age", "sg."),
     ),
     Kind(
         "Telegram bot token",
         r"(?<!\d)\d{8,10}:AA[\w-]{30,40}\b",
         "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
         "HdqTcvCH1vGWJxf",
+        (":aa",),
     ),
     Kind(
         "JSON web token",
         r"\beyJ[\w-]{10,1000}\.[\w-]{2,1000}\.[\w-]{0,1000}",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
         "eyJzdWIiOiIxMjM0In0",
+        ("eyj",),
+        3_100,
     ),
     Kind(
         "private key",
@@ -163,31 +200,44 @@ KINDS: tuple[Kind, ...] = (
         r"(?:(?:[^-]|-(?!----)){0,20000}+-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
         rf"|(?:{_BREAK}{{1,8}}[A-Z][\w-]{{2,20}}: [^\n\\]{{1,80}}){{0,4}}"
         # A path that follows ends in a dot or a colon; before a line may stand its file, number or time.
-        rf"(?:{_BREAK}{{0,40}}+[A-Za-z0-9+/]{{16,}}+={{0,2}}(?![\w.:-])"
-        r"|(?:\n|\\{1,16}n)(?:[^\n\\]|\\{1,16}(?:t|u[0-9a-f]{4})){0,80}?[A-Za-z0-9+/]{48,}+={0,2})+)",
+        rf"(?:{_BREAK}{{0,40}}+[A-Za-z0-9+/]{{16,10000}}+={{0,2}}(?![\w.:-])"
+        r"|(?:\n|\\{1,16}n)(?:[^\n\\]|\\{1,16}(?:t|u[0-9a-f]{4})){0,80}?[A-Za-z0-9+/]{48,10000}+={0,2}){1,400}+)",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
         "MIIEpAIBAAKCAQEA",
+        ("-----begin ",),
+        4_700_000,
     ),
     Kind(
-        "private key in base64, or PuTTY's",
+        "private key in base64",
         # A certificate begins in the same way, and stays.
-        r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJ|FQyBQUklW|PUEVOU1NI|FTkNSWVBU|EU0EgUFJJ|QR1AgUFJJ)[\w+/=-]{16,20000}"
-        rf"|(?P<keep>\bPrivate-Lines: \d{{1,4}}){_BREAK}{{1,8}}"
-        rf"(?:[A-Za-z0-9+/]{{16,}}+={{0,2}}{_BREAK}{{0,8}}+){{1,200}}",
+        r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJ|FQyBQUklW|PUEVOU1NI|FTkNSWVBU|EU0EgUFJJ|QR1AgUFJJ)[\w+/=-]{16,20000}",
         "tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB",
         "NSUlFcEFJQkFBS0NBUUVB",
+        ("ls0tls1crudjtib",),
+        20_100,
+    ),
+    Kind(
+        "private key of PuTTY",
+        rf"(?P<keep>Private-Lines: \d{{1,4}}){_BREAK}{{1,8}}"
+        rf"(?:[A-Za-z0-9+/]{{16,10000}}+={{0,2}}{_BREAK}{{0,8}}+){{1,200}}",
+        "Private-Lines: 14\nAAAAgQCT2HLZqOBSBwb0Dmm3",
+        "AAAAgQCT2HLZqOBSBwb0Dmm3",
+        ("private-lines: ",),
+        2_100_000,
     ),
     Kind(
         "Bearer credentials",
-        r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})(?:[^\s'\",;}\\]|\\++(?![\"'])){4,2000}",
+        rf"(?P<keep>\b(?:[Bb]earer|BEARER)\s{{1,4}})(?:[^\s'\",;}}\\]|{_ESCAPED}){{4,2000}}",
         "Authorization: Bearer abcdef0123456789",
         "abcdef0123456789",
+        ("bearer",),
     ),
     Kind(
         "Basic credentials",
         r"(?P<keep>\b(?:[Bb]asic|BASIC)\s{1,4})(?=[A-Za-z0-9+/]{0,200}(?:[a-z][A-Z]|\d|=))[A-Za-z0-9+/]{8,500}={0,2}",
         "authorization: Basic dXNlcjpwYXNzd29yZA==",
         "dXNlcjpwYXNzd29yZA",
+        ("basic",),
     ),
     Kind(
         "other credentials in a header",
@@ -196,6 +246,7 @@ KINDS: tuple[Kind, ...] = (
         rf"|Splunk|GenieKey|Bot|Key|OAuth)\s{{0,4}}(?<=[\s=\"'])){_MIXED}{_SIGN}{{8,2000}}",
         "Authorization: token 0123456789abcdef0123",
         "0123456789abcdef0123",
+        ("authorization",),
     ),
     Kind(
         "name and password in an address",
@@ -228,10 +279,11 @@ KINDS: tuple[Kind, ...] = (
         # What stands in double quotes ends neither with an apostrophe, nor with one of its own behind a backslash.
         rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}(?:(\\{{0,16}}\")|\\{{0,16}}'))"
         r"(?!bearer\b|basic\b|\[)"
-        r"(?:[^\"'\s\\]|\\++(?![\"'])|(?(2)'|(?!))|(?<!\\)(?:\\(?=\")|\\\\(?=\\))\2){4,500})",
+        rf"(?:[^\"'\s\\]|{_ESCAPED}|(?(2)'|(?!))|(?<!\\)(?:\\(?=\")|\\\\(?=\\))\2){{4,500}})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",
         _NAME_WORDS,
+        9_700,
     ),
     Kind(
         "secret of an environment",
@@ -324,6 +376,22 @@ KINDS: tuple[Kind, ...] = (
         rf"(?i:{_NO_SECRET})(?=[!-~]{{0,200}}\d)(?=[!-~]{{0,200}}[A-Za-z]){_ASCII_SIGN}{{8,300}}",
         "登录密码是hunter2secret，谢谢",
         "hunter2secret",
+        (
+            *(
+                "密码",
+                "密碼",
+                "密钥",
+                "密鑰",
+                "口令",
+                "令牌",
+                "秘密鍵",
+                "キー",
+                "パスワード",
+                "シークレット",
+                "トークン",
+            ),
+            *("暗証番号", "비밀번호", "암호", "키", "토큰", "токен"),
+        ),
     ),
     Kind(
         "password in a sentence",
@@ -334,6 +402,7 @@ KINDS: tuple[Kind, ...] = (
         rf"{_NO_METHOD}(?=[!-~]{{0,200}}\d)(?=[!-~]{{0,200}}[A-Za-z]){_ASCII_SIGN}{{6,300}}",
         "The password is hunter22.",
         "hunter22",
+        ("password", "passwd", "passwort", "contraseña", "mot de passe", "senha", "пароль"),
     ),
     Kind(
         "cookie",
@@ -343,10 +412,12 @@ KINDS: tuple[Kind, ...] = (
         # A line of a cookie jar, which has a path.
         r"|(?:\t|\\{1,16}t)/[^\s\\]{0,200}(?:\t|\\{1,16}t)(?:TRUE|FALSE)(?:\t|\\{1,16}t)\d{1,20}(?:\t"
         r"|\\{1,16}t)[\w.-]{1,80}(?:\t|\\{1,16}t))"
-        r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
+        r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))"
+        r"(?:;(?=\s?[\w.-]{1,80}=)|(?<=;)\s|[^\s;'\"\\]){0,8000}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
         ("cookie", "curl", "true", "false"),
+        10_500,
     ),
     Kind(
         "name and password of a command",
@@ -401,10 +472,18 @@ def _among_signs(pattern: str) -> str:
 _BARE = re.compile(r"(?<!\\)(\\{0,16}\"):\s{0,8}$")
 
 
+_STEP = 2_048
+"""Characters in which words are looked for at once."""
+_SEARCHED = 8_192
+"""Characters in which a pattern looks for matches at once. Some of them take a microsecond for each."""
+_WORD_WITHIN = 320
+"""Characters from the beginning of a match in which its kind's word stands."""
+
+
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], bool, tuple[str, ...]], ...]:
+def _patterns() -> tuple[re.Pattern[str], ...]:
     """Compiled when the first secret is looked for: most processes never do."""
-    return tuple((re.compile(_among_signs(kind.pattern)), "keep" in kind.pattern, kind.words) for kind in KINDS)
+    return tuple(re.compile(_among_signs(kind.pattern)) for kind in KINDS)
 
 
 def is_compiled() -> bool:
@@ -416,15 +495,43 @@ def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
     if not isinstance(text, str):
         raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
-    # Two letters that are not written so pass for these where case does not matter.
-    folded = lower(text).replace("ſ", "s").replace("ı", "i")
-    for pattern, keeps, words in _patterns():
-        if not words or any(word in folded for word in words):
-            text = pattern.sub(_kept if keeps else REDACTED, text)
+    folded = _folded(text)
+    for kind, pattern in zip(KINDS, _patterns(), strict=True):
+        parts: list[str] = []
+        done = 0
+        for start, end in _stretches(folded, kind.words):
+            # Of what begins behind the end, not all that it looks at is seen.
+            while (found := pattern.search(text, max(start, done), end + kind.reach)) and found.start() < end:
+                parts += (text[done : found.start()], _kept(found))
+                done = found.end()
+        if parts:
+            text = "".join((*parts, text[done:]))
+            folded = _folded(text)
     return text
 
 
+def _folded(text: str) -> str:
+    """In lower case and as long. Letters that pass for others where case does not matter are these others."""
+    pieces = (text[at : at + AT_ONCE] for at in range(0, len(text), AT_ONCE))
+    return "".join(piece.replace("İ", "i").lower().replace("ſ", "s").replace("ı", "i") for piece in pieces)
+
+
+def _stretches(folded: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where matches may begin: in front of a word."""
+    start = end = 0
+    for at in range(0, len(folded), _STEP):
+        if not words or any(folded.find(word, at, at + _STEP + _WORD_WITHIN) >= 0 for word in words):
+            if end < at or end - start >= _SEARCHED:
+                if start < end:
+                    yield start, end
+                start = at
+            end = at + _STEP
+    if start < end:
+        yield start, end
+
+
 def _kept(found: re.Match[str]) -> str:
+    """What stands for a match."""
     kept = "".join(part or "" for part in found.groupdict().values())
     # What stands bare behind a name in quotes is a number of JSON's. Its place takes nothing bare but that.
     bare = _BARE.search(kept)
