@@ -7,8 +7,10 @@ import gzip
 import json
 import lzma
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +137,7 @@ def test_an_input_that_changed_is_noticed_and_one_that_came_is_done(lines: Path,
         done(folder, output=output)
 
 
-@pytest.mark.parametrize("output", ["out", "out.jsonl", "deep/out.parquet"])
+@pytest.mark.parametrize("output", ["out", "OUT.JSONL", "deep/out.parquet"])
 @pytest.mark.parametrize("place", ["folder", "glob", "memory"])
 def test_an_output_among_the_inputs_is_no_input_of_the_same_command_again(
     place: str, output: str, lines: Path, tmp_path: Path
@@ -170,6 +172,36 @@ def test_a_result_below_a_pattern_is_no_input_of_another_command_unless_its_part
         given = f"{folder}/{pattern}" if one else f"{folder}/a/{pattern}"
         outcome = done(given, output=tmp_path / f"views{one}", operation=check, reading=views)
         assert (outcome.sums.rows, outcome.sums.failed) == (14, 2)
+
+
+class OwnWriter:
+    """A summarizer that is an object, which each process makes for itself."""
+
+    def __call__(self, prompt: str) -> str:
+        return " ".join(prompt.split()[:9])
+
+    def shorter(self, prompt: str, most: int = 50) -> str:
+        return self(prompt)[:most]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [OwnWriter, lambda: partial(OwnWriter().shorter, most=40), lambda: OwnWriter().shorter],
+    ids=["object", "partial", "method"],
+)
+def test_a_job_is_known_again_in_another_process_whatever_its_summarizer_is(
+    made: Callable[[], Any], lines: Path, tmp_path: Path
+) -> None:
+    """Where an object lies in memory told it from itself, so that what was paid for could not be gone on with."""
+
+    def job(summarizer: Any) -> Job:
+        return Job(CompactBatch(window=WINDOW, summarizer=summarizer), [str(lines)], str(tmp_path / "out"))
+
+    several = made(), made()
+    assert run(planned_job(job(several[0])), in_this_process).sums.rows == 14
+    assert not planned_job(job(several[1])).todo
+    with pytest.raises(InputError, match="other settings \\(summarizer\\)"):
+        planned_job(job(None))
 
 
 @pytest.mark.parametrize("given", ["*.parquet", "", "a.parquet"])
@@ -380,13 +412,17 @@ def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
     line = json.dumps({"messages": make_talk(1)}) + "\n"
     (folder / "a.jsonl").write_text(line * 2)
     (folder / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(line.encode() * 3))
+    (folder / "F.JSONL").write_text(line * 2)
+    (folder / "G.JSONL.GZ").write_bytes(gzip.compress(line.encode() * 2))
+    (folder / "H.Json.Xz").write_bytes(lzma.compress(json.dumps(make_talk(1)).encode()))
     (folder / "deep" / "c.ndjson.bz2").write_bytes(bz2.compress(line.encode()))
     (folder / "d.json").write_text(json.dumps([{"messages": make_talk(1)}, {"messages": make_talk(2)}]))
     session = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
     (folder / "session.jsonl").write_text("\n".join(map(json.dumps, session)))
     (folder / "notes.txt").write_text("no data")
     (folder / "deep" / "_hidden" / "e.jsonl").write_text(line)
-    assert done(folder, output=tmp_path / "all").sums.rows == 2 + 3 + 1 + 2 + 1
+    outcome = done(folder, output=tmp_path / "all")
+    assert (outcome.sums.rows, outcome.sums.failed) == (2 + 3 + 1 + 2 + 1 + 2 + 2 + 1, 0)
     rows = rows_of(tmp_path / "all")
     assert [row["conversation"] for row in rows if row["source"].endswith("d.json")] == ["0", "1"]
     assert [len(row["view"]) for row in rows if row["source"].endswith("session.jsonl")] == [2]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -237,9 +238,8 @@ def planned_job(job: Job) -> PlannedJob:
 
 
 def _kind(job: Job) -> str:
-    suffix = job.output.rpartition(".")[2]
-    if suffix in outputs.KINDS:
-        return suffix
+    if (kind := outputs.kind_of_file(job.output)) is not None:
+        return kind
     if any(map(sources.is_store, job.inputs)):
         return "jsonl"
     return "parquet" if all(_is_parquet(one, job.output) for one in job.inputs) else "jsonl"
@@ -247,14 +247,14 @@ def _kind(job: Job) -> str:
 
 def _is_parquet(given: str, output: str) -> bool:
     """Whether an input is nothing but Parquet; a name or a pattern that ends so needs no look."""
-    if given.endswith(".parquet"):
+    if given.lower().endswith(".parquet"):
         return True
-    return all(name.endswith(".parquet") for name, _ in sources.files_of(given, output))
+    return all(name.lower().endswith(".parquet") for name, _ in sources.files_of(given, output))
 
 
 def is_file(output: str) -> bool:
     """Whether an output is one file, and not a folder of parts."""
-    return output.rpartition(".")[2] in outputs.KINDS
+    return outputs.kind_of_file(output) is not None
 
 
 def _folder(output: str) -> str:
@@ -281,11 +281,15 @@ def _plain(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """What JSON does not know."""
+    """What JSON does not know. A job is known again by this, so it has to be the same in every process: without the
+    order of a set, and without the places in memory that objects are shown with, clients inside of models as well.
+    """
     if isinstance(value, set | frozenset):
-        # A job is known again by this, so it has to be the same in every process.
         return sorted(map(str, value))
-    return getattr(value, "__qualname__", None) or repr(value)
+    return getattr(value, "__qualname__", None) or _IN_MEMORY.sub("", repr(value))
+
+
+_IN_MEMORY = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def _differences(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

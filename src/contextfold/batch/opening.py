@@ -17,20 +17,32 @@ PEEK = 1 << 16
 """Bytes of one reading."""
 
 
+def compression_of(name: str) -> str:
+    """The suffix that says how a file is compressed, in small letters; empty where it is not."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix if suffix in COMPRESSED else ""
+
+
+def unpacked(name: str) -> str:
+    """The name in small letters, without the suffix of compression: by it is told what a file holds."""
+    return name.lower().removesuffix(compression_of(name))
+
+
 def opened(name: str) -> Any:
     """A file to be read, decompressed by its name. Raises ``InputError`` where it cannot be opened."""
     try:
-        if name.endswith(".zst"):
+        compression = compression_of(name)
+        if compression == ".zst":
             return _of_zstd(name)
         if is_remote(name):
             return _of_fsspec(name, "infer")
-        if name.endswith(COMPRESSED):
+        if compression:
             import bz2
             import gzip
             import lzma
 
             kinds: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-            return kinds[os.path.splitext(name)[1]](name, "rb")
+            return kinds[compression](name, "rb")
         return open(name, "rb")
     except (OSError, ValueError, ImportError) as error:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -63,8 +75,8 @@ _SKIPPABLE = b"*M\x18"
 
 def damaged(name: str, at: int, error: Exception) -> InputError:
     """What is told of a compressed file that cannot be decompressed behind byte ``at`` of its text."""
-    suffix = os.path.splitext(name)[1]
-    if at == 0 and suffix in _BEGIN:
+    suffix = compression_of(name)
+    if at == 0 and suffix:
         with _of_fsspec(name, None) if is_remote(name) else open(name, "rb") as file:
             begin = file.read(6)
         if not begin.startswith(_BEGIN[suffix]) and not (suffix == ".zst" and begin[1:4] == _SKIPPABLE):

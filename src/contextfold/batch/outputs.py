@@ -233,6 +233,12 @@ def _cell(value: Any) -> Any:
 WRITERS: Mapping[str, type[JsonLines] | type[Parquet]] = {"jsonl": JsonLines, "parquet": Parquet}
 
 
+def kind_of_file(output: str) -> str | None:
+    """What rows an output that is one file holds, by its name; None for a folder of parts."""
+    suffix = output.rpartition(".")[2].lower()
+    return suffix if suffix in KINDS else None
+
+
 def check_kind(kind: str) -> None:
     """Raises ``InputError`` where rows of this kind cannot be written here."""
     if kind == "parquet":

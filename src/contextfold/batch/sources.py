@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from contextfold import json_values
-from contextfold.batch.opening import COMPRESSED, PEEK, damaged, is_damage, opened, whole
+from contextfold.batch.opening import PEEK, compression_of, damaged, is_damage, opened, unpacked, whole
 from contextfold.batch.outputs import JOB, is_remote, needs
 from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError, reason
@@ -125,7 +125,7 @@ def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = (),
     for name, length in files:
         if not is_remote(name) and not os.access(name, os.R_OK):
             whole.append((name, length))  # one row says so, when the file is read
-        elif _base(name).endswith(".parquet"):
+        elif _base(name).lower().endswith(".parquet"):
             parts += _groups(name, length, size)
         elif _holds_lines(name, reading):
             parts += _lines(name, length, size)
@@ -165,7 +165,7 @@ def _bundled(
 
 
 def _lines(name: str, length: int, size: int) -> list[Part]:
-    if name.endswith(COMPRESSED):  # has no beginning in the middle
+    if compression_of(name):  # has no beginning in the middle
         return [Part("lines", (name,), length, (length,))]
     return [
         Part("lines", (name,), min(size, length - start), (length,), start, min(start + size, length))
@@ -329,21 +329,14 @@ def _is_result(folder: str, given: str) -> bool:
 
 
 def _is_read(name: str) -> bool:
-    return _unpacked(name).endswith(SUFFIXES) and not _is_hidden(_base(name))
-
-
-def _unpacked(name: str) -> str:
-    """The name without the suffixes of compression."""
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name
+    return unpacked(name).endswith(SUFFIXES) and not _is_hidden(_base(name))
 
 
 def _holds_lines(name: str, reading: Reading) -> bool:
     """Whether each line of a file is a conversation, and not the file one of many lines."""
     if reading.each is not None:
         return reading.each == "line"
-    if not _unpacked(name).endswith((".jsonl", ".ndjson")):
+    if not unpacked(name).endswith((".jsonl", ".ndjson")):
         return False
     value = _first_line(name)
     if isinstance(value, dict):

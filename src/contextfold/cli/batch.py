@@ -249,9 +249,9 @@ def _check_output(job: Job) -> None:
     # By real paths: under two names, a link for instance, an output would still take the place of its own input.
     if any(os.path.realpath(job.output) == os.path.realpath(one) for one in job.inputs):
         raise InputError(f"--output {job.output} is an input as well: name another place")
-    if job.output.endswith(_NO_FOLDERS) and not os.path.isdir(job.output):
+    if job.output.lower().endswith(_NO_FOLDERS) and not os.path.isdir(job.output):
         raise InputError(f"--output {job.output} is no name of a folder, and one file ends in .jsonl or .parquet")
-    if os.path.isfile(job.output) and not job.output.endswith((".jsonl", ".parquet")):
+    if os.path.isfile(job.output) and not job.output.lower().endswith((".jsonl", ".parquet")):
         raise InputError(f"--output {job.output} is a file: name a folder, or a file that ends in .jsonl or .parquet")
 
 
