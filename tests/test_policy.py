@@ -216,6 +216,21 @@ def test_an_explicit_trigger_is_taken_to_the_letter_in_every_window() -> None:
         assert not Policy().has_own_trigger
 
 
+@pytest.mark.parametrize("window", [32_000, 64_000, 128_000, 200_000, 400_000])
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.5, 0.55, 0.59, 0.65])
+def test_between_a_target_that_is_given_and_the_default_trigger_is_room_for_many_calls(
+    window: int, share: float
+) -> None:
+    """With a target just below where passes start by default, one followed the other at nearly every turn."""
+    limits = Limits.of(Policy(target=("tokens", int(share * window))), window)
+    alone = Limits.of(Policy(), window).trigger
+    assert limits.trigger is not None
+    assert alone is not None
+    assert alone <= limits.trigger <= 0.8 * window
+    # rounded to hundredths; of small windows all that is safe
+    assert limits.trigger - limits.target + 0.005 * window + 1 >= min(10_000, 0.8 * window - limits.target)
+
+
 @pytest.mark.parametrize("window", [8_000, 64_000, 200_000, 1_000_000])
 @pytest.mark.parametrize("share", [0.6, 0.7, 0.79])
 def test_a_target_that_the_default_trigger_is_not_above_puts_that_off_as_far_as_it_goes(

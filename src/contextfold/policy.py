@@ -465,8 +465,8 @@ class Policy(_Settings):
     """
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
     """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, later where system prompt
-    and tools take much of it, 0.8 where ``target`` is not below that, and a pass may wait a call for large results to
-    be read. What is given is obeyed to the letter."""
+    and tools take much of it or a ``target`` lies just below that, 0.8 where it is not below, and a pass may wait a
+    call for large results to be read. What is given is obeyed to the letter."""
     target: SizeField | None = None
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
@@ -563,10 +563,9 @@ class Policy(_Settings):
         """What starts a pass in a window of ``window`` tokens; any clause may. ``overhead``: as of ``start_of``."""
         if "trigger" in self.model_fields_set:
             return self.trigger
-        share = start_of(window, overhead)
+        left = (self.target.tokens(window) or 0) if self.target is not None else 0
         # The larger the window, the earlier: what is to be left may be more than where a pass starts by default.
-        if self.target is not None and (self.target.tokens(window) or 0) >= int(start_of(window) * window):
-            share = LATEST
+        share = LATEST if left >= int(start_of(window) * window) else start_of(window, overhead, left)
         return (Clause((Size("fraction", share),)),)
 
     @model_validator(mode="after")
@@ -596,7 +595,7 @@ BESIDE = 0.06
 """Share of the window that a pass leaves besides the summary message, where what stays is short."""
 
 
-def start_of(window: int, overhead: int = 0) -> float:
+def start_of(window: int, overhead: int = 0, target: int = 0) -> float:
     """The share of ``window`` tokens at which a pass starts, where the caller did not say it.
 
     What came since the last pass is carried at every call. A pass pays when that has cost as much as sending what it
@@ -604,11 +603,17 @@ def start_of(window: int, overhead: int = 0) -> float:
     REWRITING / CARRYING)`` (the lot size of Harris, "How many parts to make at once", 1913). Small windows
     end before that; then it is as late as is safe. ``overhead``: tokens of the system prompt and the tools, which no
     pass rewrites: ``left`` comes on top of them. Where they take half of a small window, passes that do not start later
-    for them follow each other every few turns.
+    for them follow each other every few turns; so they would where a ``target`` of the caller's, all of which a pass
+    may leave, lies just below.
     """
     left = (Budgets().carried_of(window) + BESIDE) * window
-    best = left + math.sqrt(2 * left * CALL * REWRITING / CARRYING) + overhead
+    best = max(_paying(left) + overhead, _paying(target))
     return round(min(LATEST, max(EARLIEST, best / window)), 2)
+
+
+def _paying(left: float) -> float:
+    """The size at which a pass pays that leaves so much."""
+    return left + math.sqrt(2 * left * CALL * REWRITING / CARRYING)
 
 
 def _policy_error(error: ValidationError) -> PolicyError:
