@@ -413,7 +413,7 @@ class _Chunks(dict[str, _Chunk]):
         name, assigned, value = chunk.partition("=")
         if assigned and _is_assignment(name, value):
             # each side is what it is alone, and comes again beside others
-            (one, names, worths), (other, more, costs) = self[name], self[value]
+            (one, names, worths), (other, more, costs) = self._side(name), self._side(value)
             if more and names != more:
                 return f"{one}={other}", names + more, worths + costs
             return f"{one}={other}", names, worths
@@ -422,13 +422,16 @@ class _Chunks(dict[str, _Chunk]):
         found = self[chunk] = _looked_at(chunk)
         return found
 
+    def _side(self, text: str) -> _Chunk:
+        """What a side of an assignment names: nothing where it is too short."""
+        return self[text] if len(text) >= identifiers.SHORTEST else (text, (), ())
+
 
 _CHUNKS = _Chunks()
 
 
 def _is_assignment(name: str, value: str) -> bool:
-    is_short = len(name) < identifiers.SHORTEST or len(value) < identifiers.SHORTEST
-    if is_short or len(name) + len(value) >= identifiers.LONGEST:
+    if len(name) + len(value) >= identifiers.LONGEST:
         return False
     return name.isidentifier() and (value.isdigit() or value.isidentifier())
 
