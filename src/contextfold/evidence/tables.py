@@ -207,6 +207,8 @@ def _exceptional(numbers: Sequence[int], values: Sequence[str]) -> Iterable[int]
     """Those of some lines whose values differ from the one that nearly all have."""
     if len(numbers) < LEAST_RECORDS:
         return ()
+    if len(set(values)) - 1 > MOST_OTHERS * len(values):  # most columns: to count their values takes longer
+        return ()
     ((usual, many),) = Counter(values).most_common(1)
     if len(values) - many > MOST_OTHERS * len(values):
         return ()
