@@ -161,20 +161,20 @@ class ThreadArchive:
         """Save a medium beside the file, verified and synced like the text that will refer to it."""
         folder = f"{self.name.rpartition('/')[2]}.media"
         name = names.media_name(data, media_type)
-        if self._medium(name, len(data)) != data:  # a crash may have left one of the right size that holds nothing
+        if self._medium(name) != data:  # a crash may have left one of the right size that holds nothing
             self._write_medium(name, data)
-            if self._medium(name, len(data)) != data:
+            if self._medium(name) != data:
                 raise ArchiveError(f"{self.address}: {folder}/{name} does not hold what was written to it")
         return f"{folder}/{name}"
 
-    def _medium(self, name: str, size: int) -> bytes | None:
-        """What is stored under a medium's name; None where nothing of that size is."""
+    def _medium(self, name: str) -> bytes | None:
+        """What is stored under a medium's name; None where nothing is."""
         system, path = self.archive.system, self._media_path(name)
         if _is_local(system):
-            found = local.size(self.archive.root, self._media_names(name))
-            return local.read(self.archive.root, self._media_names(name)) if found == size else None
+            root, place = self.archive.root, self._media_names(name)
+            return None if local.size(root, place) is None else local.read(root, place)
         system.invalidate_cache()
-        data: bytes | None = system.cat_file(path) if system.exists(path) and system.size(path) == size else None
+        data: bytes | None = system.cat_file(path) if system.exists(path) else None
         return data
 
     def _write_medium(self, name: str, data: bytes) -> None:
