@@ -15,8 +15,20 @@ from emulator import Fault, ProviderServer
 
 pytest.importorskip("agents")
 
-from agents import Agent, OpenAIProvider, RunConfig, Runner, RunState, Session, function_tool, handoff
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    OpenAIProvider,
+    RunConfig,
+    Runner,
+    RunState,
+    Session,
+    function_tool,
+    handoff,
+    output_guardrail,
+)
 from agents import mcp as agents_mcp
+from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
 from openai import AsyncOpenAI, BadRequestError
@@ -24,6 +36,7 @@ from openai import AsyncOpenAI, BadRequestError
 from contextfold import Compactor, PolicyError, count_tokens
 from contextfold.errors import StoreError
 from contextfold.integrations.openai_agents import CompactionSession, compaction
+from contextfold.integrations.openai_agents.models import CompactingModel
 from contextfold.store import open_store
 from contextfold.store.sql import SQLStore
 from contextfold.summary.message import OPEN
@@ -75,6 +88,27 @@ def test_a_compacting_model_is_asked_for_what_the_framework_asks_its_own(server:
     assert copy.copy(model).model == MODEL
     with pytest.raises(AttributeError, match="no_such_thing"):
         _ = model.no_such_thing
+
+
+def test_a_compacting_model_is_of_the_class_of_the_one_that_it_wraps(server: ProviderServer) -> None:
+    """The framework goes by it: with Chat Completions, guardrails and an id of a response do not exclude each other."""
+    wrapped = OpenAIChatCompletionsModel(MODEL, client(server))
+    model = compaction(window=WINDOW).model(wrapped)
+    assert isinstance(model, OpenAIChatCompletionsModel)
+    assert isinstance(model, CompactingModel)
+    assert isinstance(copy.copy(model), CompactingModel)
+    passes = output_guardrail(lambda context, agent, output: GuardrailFunctionOutput(None, tripwire_triggered=False))
+    agent = Agent("Guide", model=model, output_guardrails=[passes])
+    assert asyncio.run(Runner.run(agent, "Hi.", previous_response_id="resp_1")).final_output
+
+
+def test_an_id_of_a_response_that_chat_completions_ignores_leaves_no_history_too_long(server: ProviderServer) -> None:
+    model = compaction(window=WINDOW).model(OpenAIChatCompletionsModel(MODEL, client(server)))
+    history: list[Any] = [{"role": "user", "content": f"Note {n}: " + "all is dry there. " * 100} for n in range(90)]
+    assert count_tokens(history) > WINDOW
+    ran = asyncio.run(Runner.run(Agent("Guide", model=model), history, previous_response_id="resp_1"))
+    assert ran.final_output
+    assert [request.status for request in server.requests] == [200]
 
 
 @crossed(face=FACES, quick=1)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents import Model, ModelProvider, ModelSettings, ModelTracing
+from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.usage import Usage
@@ -34,6 +35,12 @@ class CompactingModel(Model):
         if name == "wrapped":  # while a copy is made, there is none yet
             raise AttributeError(name)
         return getattr(self.wrapped, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        """What ``isinstance`` goes by beside the type: the framework takes each class of models in its own way."""
+        wrapped = self.__dict__.get("wrapped")  # while a copy is made, there is none yet
+        return type(self) if wrapped is None else wrapped.__class__
 
     async def get_response(
         self,
@@ -81,7 +88,8 @@ class CompactingModel(Model):
         async def send(view: Any, max_tokens: int | None = None) -> Any:
             return await answer(input=view, model_settings=_limited(settings, max_tokens), **beside)
 
-        if beside.get("previous_response_id") or beside.get("conversation_id"):
+        is_elsewhere = beside.get("previous_response_id") or beside.get("conversation_id")
+        if is_elsewhere and not isinstance(self.wrapped, OpenAIChatCompletionsModel):  # which reads neither
             return await send(input)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
         schema = beside["output_schema"]
