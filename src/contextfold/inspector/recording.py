@@ -61,6 +61,10 @@ class Known:
         known = self._source.get(id(message))
         return self.number_now(message) if known is None else known
 
+    def is_source(self, message: Any) -> bool:
+        """Whether this very object is one of the conversation."""
+        return id(message) in self._source
+
     def number_now(self, message: Any) -> int:
         """The number of the message as it is now, should it have been changed in place."""
         key = self._shape.identity(message)

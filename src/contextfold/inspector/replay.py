@@ -10,6 +10,7 @@ request (the benchmark's measures).
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,24 +63,26 @@ def requests(
 
     ``outside``: seconds spent so far that are not to be counted as the view's.
     """
-    previous: tuple[int, ...] = ()
+    before = _Numbered()
     for index in recording.steps if steps is None else steps:
-        view, numbers, error, seconds = _asked(recording, ask, index, outside or float)
-        rewritten = bool(previous) and numbers[: len(previous)] != previous
-        sizes = [recording.known.tokens(number) for number in numbers]
+        view, error, seconds = _asked(recording, ask, index, outside or float)
+        try:
+            now = before.then(list(view), recording)
+        except (AttributeError, KeyError, TypeError) as raised:  # no messages of this shape
+            view, now, error = (), before.then([], recording), reason(raised)
         yield ReplayRequest(
             index=index,
             view=view,
-            numbers=numbers,
-            present=frozenset(numbers),
-            foreign=tuple(number for number in numbers if number not in recording.source),
-            tokens=sum(sizes),
-            cached=sum(sizes[: _same(numbers, previous)]),
-            rewritten=rewritten,
+            numbers=now.numbers,
+            present=frozenset(now.numbers),
+            foreign=now.foreign,
+            tokens=now.tokens,
+            cached=now.cached,
+            rewritten=now.rewritten,
             error=error,
             seconds=seconds,
         )
-        previous = numbers
+        before = now
 
 
 def pieced(
@@ -90,22 +93,64 @@ def pieced(
     yield from requests(recording, lambda history: view(next(numbered), len(history)), steps=steps)
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A view as numbers. One that goes on from the view before is read from there on: a chat of many short messages has
+    as many views, each longer than the one before.
+    """
+
+    view: Sequence[Any] = ()
+    """A list of its own: whatever makes views may go on with its own."""
+    numbers: tuple[int, ...] = ()
+    foreign: tuple[int, ...] = ()
+    """Those of ``numbers`` that are no message of the conversation."""
+    loose: tuple[int, ...] = ()
+    """Places in the view of objects that are not those of the conversation: they may be changed in place."""
+    tokens: int = 0
+    cached: int = 0
+    rewritten: bool = False
+
+    def then(self, view: list[Any], recording: Recording) -> _Numbered:
+        """The view behind this one. Raises what a message of another shape raises."""
+        known = recording.known
+        goes_on = self._goes_on_in(view, known)
+        kept = self if goes_on else _Numbered()
+        start = len(kept.numbers)
+        new = tuple(map(known.number, view[start:]))
+        numbers = kept.numbers + new
+        same = start if goes_on else _same(numbers, self.numbers)
+        return _Numbered(
+            view,
+            numbers,
+            kept.foreign + tuple(number for number in new if number not in recording.source),
+            kept.loose + tuple(place for place in range(start, len(view)) if not known.is_source(view[place])),
+            kept.tokens + sum(map(known.tokens, new)),
+            self.tokens if goes_on else sum(map(known.tokens, numbers[:same])),
+            rewritten=same < len(self.numbers),
+        )
+
+    def _goes_on_in(self, view: list[Any], known: Known) -> bool:
+        """Whether a view begins with the objects of this one, none of which was changed in place since."""
+        return (
+            len(view) >= len(self.view)
+            and all(map(operator.is_, self.view, view))
+            and all(known.number(view[place]) == self.numbers[place] for place in self.loose)
+        )
+
+
 def _asked(
     recording: Recording, ask: Ask, index: int, outside: Callable[[], float]
-) -> tuple[Sequence[Any], tuple[int, ...], str, float]:
-    view: Sequence[Any] = ()
-    error = ""
+) -> tuple[Sequence[Any], str, float]:
+    """The view, or an empty one and what was raised; and the seconds that it took."""
     not_ours = outside()
     started = time.perf_counter()
+    view: Sequence[Any] = ()
+    error = ""
     try:
         view = ask(list(recording.messages[:index]))
     except Exception as raised:  # noqa: BLE001  the agent would have stopped here: nothing reaches the model
         error = reason(raised)
-    spent = time.perf_counter() - started - (outside() - not_ours)
-    try:
-        return view, tuple(recording.known.number(message) for message in view), error, spent
-    except (AttributeError, KeyError, TypeError) as raised:  # no messages of this shape
-        return (), (), reason(raised), spent
+    return view, error, time.perf_counter() - started - (outside() - not_ours)
 
 
 def _same(now: Sequence[int], before: Sequence[int]) -> int:
