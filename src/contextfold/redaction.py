@@ -520,7 +520,7 @@ def _stretches(folded: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]
     """Where matches may begin: in front of a word."""
     start = end = 0
     for at in range(0, len(folded), _STEP):
-        if not words or any(folded.find(word, at, at + _STEP + _WORD_WITHIN) >= 0 for word in words):
+        if not words or any(map(folded[at : at + _STEP + _WORD_WITHIN].__contains__, words)):
             if end < at or end - start >= _SEARCHED:
                 if start < end:
                     yield start, end
