@@ -76,7 +76,7 @@ format: $(VENV)/ready ## Put the files into the house format
 
 types: $(VENV)/ready ## Check the types, and that nothing is asked for which Windows has not
 	$(BIN)/mypy
-	$(BIN)/mypy --platform win32
+	$(BIN)/mypy --config-file .ci/windows.ini
 
 laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summarizer
 	$(BIN)/python -m benchmarks.laws $(LAWS_ARGS)

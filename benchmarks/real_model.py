@@ -144,7 +144,7 @@ def summarized(model: Model, turns: int) -> dict[str, Any]:
     return {"events": counted, "algorithm": out.compaction.summary.algorithm, "summary": text[:200]}
 
 
-def in_session(model: Model, turns: int = 8) -> dict[str, Any]:
+def in_session(model: Model, turns: int = 6) -> dict[str, Any]:
     """A conversation in a database, turn by turn: each request is taken, and what left the view is found."""
     sizes = []
     with tempfile.TemporaryDirectory() as folder:
@@ -160,7 +160,7 @@ def in_session(model: Model, turns: int = 8) -> dict[str, Any]:
     return {"prompt_tokens": sizes, "found": found[0].snippet[:60]}
 
 
-def behind_the_view(model: Model, turns: int = 14) -> dict[str, Any]:
+def behind_the_view(model: Model, turns: int = 10) -> dict[str, Any]:
     """What the server reads of a request for a summary that stands behind the view (``summarizer="same"``): it keeps
     the last prompt, and reads again from where the next one differs. What a model of this size answers is no summary.
     """
