@@ -86,8 +86,6 @@ CONTENT = {"content_type": "text", "parts": ["hi"]}
         ([{"custom_id": "a", "result": {"message": {"role": "assistant", "content": "x"}}}], ["Anthropic's batch API"]),
         ([{"prompt": "a", "completion": "b"}], ["pairs of a prompt", "list of messages"]),
         ({"requesterUsername": "u", "requests": [{"message": {"text": "go"}}]}, ["Copilot", "not what was sent"]),
-        ([{"title": "t", "mapping": {"a": {"message": {"content": CONTENT}}}, "current_node": "a"}], ["ChatGPT"]),
-        ([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "hi"}]}], ["Claude's apps", "chat_messages"]),
         ({"kind": "MessageEvent", "id": "e", "source": "user", "llm_message": {}}, ["one event of OpenHands", "list"]),
         (
             [{"id": "1", "role": "agent", "parts": [{"type": "text", "text": "go"}]}],
@@ -202,6 +200,23 @@ FILE = {"type": "resource", "resource": {"uri": "u", "text": "x"}}
 LETTA = {"role": "user", "content": [{"type": "text", "text": "x"}], "tool_calls": None, "tool_returns": []}
 RETURNED = {"tool_call_id": "c", "status": "success", "func_response": "x"}
 SESSIONS: dict[str, Any] = {
+    "chatgpt": {"current_node": "c", "title": "t"}
+    | {
+        "mapping": {
+            "a": {"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["go"]}}},
+            "b": {"parent": "a"}
+            | {"message": {"author": {"role": "assistant"}, "recipient": "python", "content": {"text": "1"}}},
+            "c": {"parent": "b", "message": {"author": {"role": "tool"}, "content": {"parts": [{"text": "x"}]}}},
+        }
+    },
+    "claude-apps": {"uuid": "u"}
+    | {
+        "chat_messages": [
+            {"uuid": "1", "sender": "human", "text": "go", "files": [{"file_name": "f"}], "parent_message_uuid": "0"},
+            {"uuid": "2", "sender": "assistant", "parent_message_uuid": "1"}
+            | {"content": [USE, {"type": "tool_result", "tool_use_id": "c", "content": [{"text": "x"}]}]},
+        ]
+    },
     "claude-code": [
         {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": USER},
         {"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s", "requestId": "r"}

@@ -21,6 +21,7 @@ from contextfold.transcripts import (
     codex,
     copilot,
     events,
+    exports,
     frameworks,
     gemini,
     json_lines,
@@ -36,13 +37,13 @@ from contextfold.transcripts.document import TranscriptFile, parse
 __all__ = ["Conversation", "read", "read_file"]
 
 _REMEDY = (
-    "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Aider, Claude "
-    "Code, Codex, Gemini CLI, pi or Qwen Code"
+    "give a JSON or JSON Lines list of messages, with role and content, an object that holds one, or a session of "
+    "Aider, Claude Code, Codex, Gemini CLI, pi or Qwen Code"
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
     (kind.recognizes, kind.read)
-    for kind in (aider, claude_code, codex, copilot, pi, gemini, qwen, events, frameworks, telemetry, mlflow)
+    for kind in (aider, claude_code, codex, copilot, pi, gemini, qwen, exports, events, frameworks, telemetry, mlflow)
 )
 
 

@@ -45,11 +45,6 @@ _KINDS = (
     ),
     _Kind(frozenset({"requesterUsername", "requests"}), "a chat exported from Copilot in VS Code", _SHOWN),
     _Kind(
-        frozenset({"mapping", "current_node"}),
-        "a data export of ChatGPT",
-        "its messages are a tree: give those of one branch as a list with role and content",
-    ),
-    _Kind(
         frozenset({"kind", "v"}),
         "a chat session of VS Code",
         _SHOWN,
@@ -109,11 +104,6 @@ _KINDS = (
         frozenset({"instruction", "output"}),
         "instructions and what answers them",
         "they are texts, not messages: give each pair as a list of messages",
-    ),
-    _Kind(
-        frozenset({"uuid", "chat_messages"}),
-        "a data export of Claude's apps",
-        "give chat_messages as a list of messages, with sender as the role (human is user)",
     ),
     _Kind(
         frozenset({"kind", "source", "id"}),
