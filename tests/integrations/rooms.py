@@ -95,6 +95,16 @@ class Writer:
         return SUMMARY
 
 
+class Passes:
+    """Counts the passes of a compactor, as its ``on_event``."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, event: Any) -> None:
+        self.count += event.name == "compaction_finished"
+
+
 class Talk:
     """One conversation with an agent of a framework, turn by turn, each in a run of its own."""
 

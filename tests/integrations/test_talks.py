@@ -52,23 +52,26 @@ def test_a_talk_stays_inside_the_window(
 
 @pytest.mark.strict
 @pytest.mark.parametrize(
-    ("shape", "way", "face", "turns"),
-    [  # a turn of these frameworks takes longer the longer the conversation is
-        ("responses", "async", "agents filter", 300),
-        ("responses", "stream", "agents provider", 120),
-        ("responses", "sync", "agents session", 120),
-        ("chat", "async", "pydantic-ai", 120),
-        ("responses", "stream", "pydantic-ai", 300),
+    ("shape", "way", "face"),
+    [
+        ("responses", "async", "agents filter"),
+        ("responses", "stream", "agents provider"),
+        ("responses", "sync", "agents session"),
+        ("chat", "async", "pydantic-ai"),
+        ("responses", "stream", "pydantic-ai"),
     ],
 )
-def test_hundreds_of_turns_stay_inside_the_window(
-    server: ProviderServer, shape: str, way: str, face: str, turns: int, tmp_path: Path
+def test_a_talk_of_many_passes_stays_inside_the_window(
+    server: ProviderServer, shape: str, way: str, face: str, tmp_path: Path
 ) -> None:
-    talk = opened(face, server, tmp_path, shape=shape, way=way, summarizer=Writer())
+    """A turn of these frameworks takes longer the longer the conversation is, so the passes are counted, not turns."""
+    writer, turns = Writer(), 60
+    talk = opened(face, server, tmp_path, shape=shape, way=way, summarizer=writer)
     talk.play(turns)
     rooms.check(talk, server, turns)
+    assert len(writer.prompts) >= 8
     if face in TELL_RESULTS:
-        assert talk.passes >= 1
+        assert talk.passes >= 8
         assert rooms.growing(server.requests) >= len(server.requests) - 1 - talk.passes
 
 

@@ -17,6 +17,7 @@ from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.bedrock import with_compaction
 from contextfold.integrations.streams import OpenedStream
 from effort import crossed
+from integrations.rooms import Passes
 
 boto3 = pytest.importorskip("boto3")
 
@@ -297,12 +298,14 @@ def test_a_loop_with_parallel_calls_a_moving_cache_mark_and_an_interruption_is_n
 
 @pytest.mark.strict
 @pytest.mark.parametrize("method", ["converse_stream"])
-def test_several_hundred_turns_stay_below_the_window(method: str) -> None:
+def test_a_loop_of_many_passes_stays_below_the_window(method: str) -> None:
+    passes, turns = Passes(), 54
     with provider(answers=agent_answers()) as server:
-        send, history = talk(server, method, Compactor(window=WINDOW), 300, interrupted=150)
+        send, history = talk(server, method, Compactor(window=WINDOW, on_event=passes), turns, interrupted=turns // 2)
         assert {request.status for request in server.requests} == {200}
-        assert len(server.requests) == 300
+        assert len(server.requests) == turns
         assert max(request.tokens for request in server.requests) <= WINDOW
+    assert passes.count >= 8
     assert sum(send.result.ledger.counts().values()) == len(history) - 2
 
 

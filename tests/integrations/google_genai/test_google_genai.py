@@ -15,6 +15,7 @@ from contextfold import Compactor, Policy, StillTooLong
 from contextfold.errors import InputError
 from contextfold.integrations.google_genai import with_compaction
 from effort import crossed
+from integrations.rooms import Passes
 
 genai = pytest.importorskip("google.genai")
 types = genai.types
@@ -275,7 +276,9 @@ def test_an_interruption_in_a_stream_leaves_the_conversation_usable(server: Prov
 
 
 @pytest.mark.strict
-def test_a_chat_of_several_hundred_turns_stays_within_the_window() -> None:
+def test_a_chat_of_many_passes_stays_within_the_window() -> None:
+    passes, turns = Passes(), 100
+
     def script(request: Request) -> Answer | str:
         return f"On {request.number}: " + " ".join(f"fact{request.number}x{n}" for n in range(30))
 
@@ -283,13 +286,14 @@ def test_a_chat_of_several_hundred_turns_stays_within_the_window() -> None:
         ProviderServer(windows={MODEL: WINDOW}, answers=script) as server,
         genai.Client(api_key="any", http_options={"base_url": server.url}) as client,
     ):
-        chat = with_compaction(client, Compactor(window=WINDOW)).chats.create(model=MODEL)
-        for turn in range(300):
+        chat = with_compaction(client, Compactor(window=WINDOW, on_event=passes)).chats.create(model=MODEL)
+        for turn in range(turns):
             chat.send_message(f"Question {turn}: " + f"what of item {turn}? " * 10)
         assert {request.status for request in server.requests} == {200}
         assert max(request.tokens for request in server.requests) <= WINDOW
-        assert len(server.requests) == 300
-    assert sum(chat.result.ledger.counts().values()) == 599
+        assert len(server.requests) == turns
+    assert passes.count >= 6
+    assert sum(chat.result.ledger.counts().values()) == 2 * turns - 1
 
 
 TYPED = """

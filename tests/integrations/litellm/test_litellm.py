@@ -16,6 +16,7 @@ from contextfold import Compactor
 from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.litellm import with_compaction
 from effort import crossed
+from integrations.rooms import Passes
 
 # It keeps its async clients, whose sockets outlive each test's event loop; whether they are closed is its own business.
 pytestmark = [
@@ -163,9 +164,9 @@ def test_a_prompt_that_nothing_can_shorten_ends_in_an_error_of_ours(color: str) 
         assert not server.requests
 
 
-def loop(server: ProviderServer, color: str, turns: int, *, interrupted: int) -> tuple[Talk, int]:
+def loop(server: ProviderServer, color: str, turns: int, *, interrupted: int, **more: Any) -> tuple[Talk, int]:
     """An agent's loop, which appends LiteLLM's own message objects as its documentation shows."""
-    talk = Talk(server, color, Compactor(window=WINDOW))
+    talk = Talk(server, color, Compactor(window=WINDOW, **more))
     history: list[Any] = [{"role": "user", "content": "Why are invoices late? Never touch `ledger_2019`."}]
     for turn in range(turns):
         sent = len(history)
@@ -200,11 +201,13 @@ def test_a_loop_with_parallel_calls_and_an_interruption_is_never_refused(color: 
 
 @pytest.mark.strict
 @pytest.mark.parametrize("color", ["async"])
-def test_several_hundred_turns_stay_below_the_window(color: str) -> None:
+def test_a_loop_of_many_passes_stays_below_the_window(color: str) -> None:
+    passes = Passes()
     with provider(answers=answers()) as server:
-        talk, sent = loop(server, color, 300, interrupted=150)
+        talk, sent = loop(server, color, 80, interrupted=40, on_event=passes)
         assert {request.status for request in server.requests} == {200}
         assert max(request.tokens for request in server.requests) <= WINDOW
+    assert passes.count >= 8
     assert sum(talk.send.result.ledger.counts().values()) == sent
 
 

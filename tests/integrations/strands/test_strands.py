@@ -20,6 +20,7 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 from contextfold import Compactor, Policy
 from contextfold.errors import InputError, PolicyError
 from effort import crossed
+from integrations.rooms import Passes
 
 strands = pytest.importorskip("strands")
 boto3 = pytest.importorskip("boto3")
@@ -123,16 +124,18 @@ def assert_honest(agent: Any, manager: CompactionManager, messages: int) -> None
 
 @pytest.mark.strict
 @pytest.mark.parametrize("color", ["stream"])
-def test_several_hundred_calls_stay_below_the_window(color: str) -> None:
-    manager = CompactionManager(window=WINDOW)
+def test_calls_of_many_passes_stay_below_the_window(color: str) -> None:
+    passes, turns = Passes(), 20
+    manager = CompactionManager(window=WINDOW, on_event=passes)
     with provider() as server:
         agent = agent_of(server, manager)
-        for turn in range(60):
+        for turn in range(turns):
             ask(agent, f"Question {turn}", color)
         assert {request.status for request in server.requests} == {200}
-        assert len(server.requests) == 300
+        assert len(server.requests) == 5 * turns
         assert max(request.tokens for request in server.requests) <= WINDOW
-    assert_honest(agent, manager, 600)
+    assert passes.count >= 8
+    assert_honest(agent, manager, 10 * turns)
 
 
 @crossed(color=COLORS, wording=("bedrock", "bedrock-claude", "bedrock-bytes"), quick=1)
