@@ -57,16 +57,35 @@ def in_format(wire: Wire, format: Format) -> Wire:
     return wire if format is CHAT else format.encode(formats.decode(wire[1:], CHAT))
 
 
-def is_answer(message: Any, format: Format) -> bool:
-    return format.decode(message).role == "assistant"
+class Reader:
+    """Decodes each message once: clients hand on the same objects at each turn."""
+
+    def __init__(self, format: Format) -> None:
+        self.format = format
+        self._known: dict[int, tuple[Any, Message, int]] = {}
+
+    def _of(self, message: Any) -> tuple[Any, Message, int]:
+        if (found := self._known.get(id(message))) is None:  # kept with it, or another one might have its id
+            found = self._known[id(message)] = (message, self.format.decode(message), len(json.dumps(message)))
+        return found
+
+    def __call__(self, message: Any) -> Message:
+        return self._of(message)[1]
+
+    def size(self, group: Wire) -> int:
+        return sum(self._of(message)[2] for message in group)
 
 
-def groups(wire: Wire, format: Format) -> list[Wire]:
+def is_answer(message: Any, reader: Reader) -> bool:
+    return reader(message).role == "assistant"
+
+
+def groups(wire: Wire, reader: Reader) -> list[Wire]:
     """Each message with the results that follow it."""
     found: list[Wire] = []
     for message in wire:
-        read = format.decode(message)
-        if found and (read.tool_results or (read.tool_calls and is_answer(found[-1][-1], format))):
+        read = reader(message)
+        if found and (read.tool_results or (read.tool_calls and is_answer(found[-1][-1], reader))):
             found[-1].append(message)
         else:
             found.append([message])
@@ -77,7 +96,7 @@ class Client:
     """Keeps its messages, and drops the oldest where they are more than fit in, behind as many first ones."""
 
     def __init__(self, format: Format, most: int, *, keeps_first: int, to_half: bool) -> None:
-        self.format = format
+        self.read = Reader(format)
         self.most = most
         self.keeps_first = keeps_first
         self.to_half = to_half
@@ -85,17 +104,14 @@ class Client:
 
     def add(self, message: dict[str, Any]) -> None:
         self.messages.append(message)
-        found = groups(self.messages, self.format)
+        found = groups(self.messages, self.read)
         opening = formats.opening(self.messages) + self.keeps_first
         head, rest = found[:opening], found[opening:]
-        if sum(map(_size, rest)) > self.most:
-            while len(rest) > 1 and sum(map(_size, rest)) > (self.most // 2 if self.to_half else self.most):
-                rest.pop(0)
+        size = sum(map(self.read.size, rest))
+        most = self.most // 2 if self.to_half and size > self.most else self.most
+        while len(rest) > 1 and size > most:
+            size -= self.read.size(rest.pop(0))
         self.messages = [message for group in [*head, *rest] for message in group]
-
-
-def _size(group: Wire) -> int:
-    return len(json.dumps(group))
 
 
 def paid(whole: Wire, format: Format, client: Client, *, background: bool) -> tuple[int, int]:
@@ -112,14 +128,14 @@ def paid(whole: Wire, format: Format, client: Client, *, background: bool) -> tu
     subject, record, aside = compactor(), None, 0
     for message in whole:
         client.add(message)
-        if is_answer(message, format):
+        if is_answer(message, client.read):
             continue
         # as a program that keeps its record elsewhere, and without a background in another process at each turn
         subject = subject if background else compactor()
         out = subject.compact(copy.deepcopy(client.messages), record, format=format.name)
         record = Compaction.from_json(out.compaction.to_json()) if out.compaction else None
         aside += sum(event.name == "compaction_set_aside" for event in out.events)
-        read = [format.decode(one) for one in client.messages]
+        read = [client.read(one) for one in client.messages]
         assert [entry.index for entry in out.ledger] == list(range(len(read)))
         for entry in out.ledger:
             if entry.fate == "summarized":
@@ -177,7 +193,7 @@ def test_a_client_that_keeps_its_last_messages_pays_no_more_where_that_parts_res
     asked, kept, record, format = list[str](), Wire(), None, formats.get(name)
     for message in in_format(ided(), format):
         kept.append(message)
-        if is_answer(message, format):
+        if format.decode(message).role == "assistant":
             continue
         head = formats.opening(kept) + keeps_first
         kept = [*kept[:head], *kept[head:][-75:]]
