@@ -40,6 +40,9 @@ CLEARLY = 6.0
 """What takes at most as many times as long at the first look is not looked at again."""
 NOTICEABLE = 0.012
 """Seconds. Nothing linear takes as long for the long text here, and everything quadratic several times of it."""
+SUSPECT = 1.6
+"""A text of the time ``a * n + b * n * n`` takes ``a + 2 * b * n`` for a character in front. Where four times the text
+takes ``MOST`` times as long, this is 2.7 times as much. Only such texts are searched as a whole."""
 
 PLAIN = {"LITERAL", "IN"}
 WORDS = 4
@@ -293,8 +296,12 @@ def hostile(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
     return [text for text in dict.fromkeys(texts) if text[1]]
 
 
+def as_data(found: Found, text: str) -> Any:
+    return text.encode("latin-1", "ignore") if isinstance(found.pattern.pattern, bytes) else text
+
+
 def seconds(found: Found, text: str) -> float:
-    data: Any = text.encode("latin-1", "ignore") if isinstance(found.pattern.pattern, bytes) else text
+    data = as_data(found, text)
     began = time.thread_time()
     if found.anchored:
         found.pattern.match(data)
@@ -304,6 +311,40 @@ def seconds(found: Found, text: str) -> float:
     return time.thread_time() - began
 
 
+def attempts(found: Found, data: Any, at: int, end: int, most: int) -> tuple[float, int]:
+    """Seconds of the attempts of a search from one place to another, at most so many, and where the next one begins."""
+    attempt = found.pattern.match
+    began = time.thread_time()
+    for number in range(most):
+        if at >= end or (number % 16 == 15 and time.thread_time() - began > NOTICEABLE):
+            break
+        match = attempt(data, at)
+        at = max(at + 1, match.end() if match else 0)
+    return time.thread_time() - began, at
+
+
+def sampled(found: Found, size: int, beginning: str, turn: str, end: str) -> tuple[float, float]:
+    """Seconds for the beginning of a text, and for all else if each character takes as long as those behind it.
+
+    What follows from the place in a turn alone repeats itself after as many attempts as a turn has characters.
+    """
+    data = as_data(found, beginning + turn * (size // len(turn)) + end)
+    first, at = attempts(found, data, 0, len(as_data(found, beginning)), len(beginning))
+    rest, reached = attempts(found, data, at, len(data), len(turn) + 32)
+    return first, rest / max(reached - at, 1) * len(data)
+
+
+def suspect(found: Found, sizes: tuple[int, int], *text: str) -> bool:
+    """Whether a search of the whole text may take ``MOST`` times as long, or is too short to be asked by samples."""
+    if found.anchored:
+        return True
+    long = sampled(found, sizes[1], *text)
+    if max(long) < NOTICEABLE / 4:
+        return False
+    short = [min(taken) for taken in zip(*(sampled(found, sizes[0], *text) for _ in range(2)), strict=True)]
+    return long[0] > CLEARLY * short[0] or long[1] > SUSPECT * short[1] * sizes[1] / sizes[0]
+
+
 def growth(found: Found, beginning: str, turn: str, end: str) -> float:
     """How many times as long the long text takes; 0 where neither takes long."""
 
@@ -311,12 +352,12 @@ def growth(found: Found, beginning: str, turn: str, end: str) -> float:
         return beginning + turn * (size // len(turn)) + end
 
     for shorter, longer in SIZES:
-        if (once := seconds(found, text(longer))) < NOTICEABLE or once <= CLEARLY * seconds(found, text(shorter)):
+        if not suspect(found, (shorter, longer), beginning, turn, end):
             continue
-        for runs in (2, 10):  # on a busy machine a short time may come out long
+        for runs in (1, 2, 10):  # on a busy machine a short time may come out long
             long = min(seconds(found, text(longer)) for _ in range(runs))
-            short = min(seconds(found, text(shorter)) for _ in range(runs))
-            if long < NOTICEABLE or long <= MOST * short:
+            short = min(seconds(found, text(shorter)) for _ in range(3 * runs))
+            if long < NOTICEABLE or long <= (CLEARLY if runs == 1 else MOST) * short:
                 break
         else:
             return long / max(short, 1e-6)
