@@ -45,6 +45,18 @@ def in_whole(text: str) -> str:
     return text
 
 
+def redacted_in_pieces(text: str, step: int, at_once: int) -> str:
+    """With pieces of this size, and no kind reaching further than its pattern does."""
+    tight = tuple(
+        kind._replace(reach=looked_at(pattern.pattern)) for kind, pattern in zip(KINDS, _patterns(), strict=True)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction, "KINDS", tight)
+        patch.setattr(redaction, "_STEP", step)
+        patch.setattr(redaction, "_SEARCHED", at_once)
+        return redact(text)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_no_match_looks_further_than_its_kind_says_and_has_its_word_near_its_beginning(kind: Kind) -> None:
     """Each word in its turn is needed, too: else it would only cost time."""
@@ -64,14 +76,21 @@ def test_no_match_looks_further_than_its_kind_says_and_has_its_word_near_its_beg
 )
 @settings(max_examples=examples(150), deadline=None)
 def test_what_is_found_some_at_a_time_is_what_is_found_in_the_whole(text: str, step: int, at_once: int) -> None:
-    tight = tuple(
-        kind._replace(reach=looked_at(pattern.pattern)) for kind, pattern in zip(KINDS, _patterns(), strict=True)
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redaction, "KINDS", tight)
-        patch.setattr(redaction, "_STEP", step)
-        patch.setattr(redaction, "_SEARCHED", at_once)
-        assert redact(text) == in_whole(text)
+    assert redacted_in_pieces(text, step, at_once) == in_whole(text)
+
+
+AS_LONG_AS_IS_READ = [
+    *("AKIA" + "A" * 17, "github_pat_" + "a" * 256, "sk-" + "a1" * 152, "https://bob:" + "a" * 300 + "@host"),
+    *("Bearer " + "a" * 2_001, "token=" + "a1" * 600, "DB_PASSWORD=" + "a1" * 260),
+]
+"""More of each would be another match, or none: what is searched must go on for as long behind its beginning."""
+
+
+@pytest.mark.parametrize("behind", [0, 1, 2, 7, 20, 49, 63])
+def test_what_begins_behind_a_piece_is_read_to_its_end(behind: int) -> None:
+    for secret in AS_LONG_AS_IS_READ:
+        text = " " * (64 + behind) + secret
+        assert redacted_in_pieces(text, 64, 64) == in_whole(text)
 
 
 def test_secrets_of_real_conversations_are_what_is_found_in_the_whole(transcripts: Path) -> None:
