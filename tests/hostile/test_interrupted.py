@@ -184,13 +184,10 @@ def test_a_session_that_is_cancelled_anywhere_has_no_lease_and_goes_on(
     method: str, kind: str, step: int, tmp_path: Path
 ) -> None:
     compactor = Compactor(window=3_000, summarizer=summarize)
-    tried = 0
+    store: Any = DictStore() if kind == "memory" else open_store(f"sqlite:///{tmp_path / 's.db'}")
 
     async def run(point: int) -> bool:
-        nonlocal tried
-        tried += 1
-        store: Any = DictStore() if kind == "memory" else open_store(f"sqlite:///{tmp_path / f'{point}.db'}")
-        session = compactor.session("s", store=store)
+        session = compactor.session(f"s-{point}", store=store)
         session.append(said(20))
         calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
             "acompact": session.acompact,
@@ -208,11 +205,11 @@ def test_a_session_that_is_cancelled_anywhere_has_no_lease_and_goes_on(
         assert session.history()[:41] == said(20)
         assert len(session.history()) in (41, 42)
         assert sum(session.ledger().counts().values()) == len(session.history())
-        if kind == "sqlite":
-            store.close()
         return reached
 
     points = every_point(run, step)
+    if kind == "sqlite":
+        store.close()
     assert points >= (0 if method == "aappend" else 5)
 
 
@@ -221,47 +218,67 @@ KILLED = textwrap.dedent(
     import os, sys, time
     sys.path[:0] = {path!r}
     from contextfold import Compactor
+    import contextfold.store.sql, sqlalchemy.dialects.sqlite, contextfold.summary.extractive
 
     def summarize(prompt):
         print("asked", flush=True)
         time.sleep(0.02)
         return "They went through the parts in order."
 
-    session = Compactor(window=3_000, summarizer=summarize).session(
-        "s", store={store!r}, options={{"lease_seconds": 0.5}}
-    )
-    n = len(session.history())
-    while True:
-        roles = ("user", "assistant")
-        session.append([dict(role=roles[i % 2], content=f"{{n + i}} " + "about part.py " * 60) for i in range(4)], at=n)
-        n += 4
-        print("appended", n, flush=True)
-        session.view()
+    def go_on():
+        session = Compactor(window=3_000, summarizer=summarize).session(
+            "s", store={store!r}, options={{"lease_seconds": 0.5}}
+        )
+        n = len(session.history())
+        while True:
+            roles = ("user", "assistant")
+            said = [dict(role=roles[i % 2], content=f"{{n + i}} " + "about part.py " * 60) for i in range(4)]
+            session.append(said, at=n)
+            n += 4
+            print("appended", n, flush=True)
+            session.view()
+
+    for line in sys.stdin:
+        if child := os.fork():
+            os.waitpid(child, 0)
+            print("ended", flush=True)
+        else:
+            print("started", os.getpid(), flush=True)
+            go_on()
     """
 )
+"""Imports once what each of its processes needs, and starts one for each line that it is told."""
 
 
 @pytest.mark.strict
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.strict)])
 def test_a_process_that_is_killed_leaves_a_session_that_goes_on(times: int, tmp_path: Path) -> None:
     """Killed at other moments each time; what it said it had appended is there, once, and the lease runs out."""
     url = f"sqlite:///{tmp_path / 's.db'}"
     script = KILLED.format(path=sys.path, store=url)
     appended = 0
-    for number in range(times):
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        for number in range(times):
+            print("go on", file=starter.stdin, flush=True)
+            pid = int(starter.stdout.readline().removeprefix("started"))
             lines = 1 + number * 7 % 5
-            for line in process.stdout:
+            for line in starter.stdout:
                 if line.startswith("appended"):
                     appended, lines = int(line.split()[1]), lines - 1
                 if lines <= 0:
                     break
             time.sleep(number % 6 * 0.009)
-            os.kill(process.pid, signal.SIGKILL)
-            for line in process.stdout:
+            os.kill(pid, signal.SIGKILL)
+            for line in starter.stdout:
                 if line.startswith("appended"):
                     appended = int(line.split()[1])
+                if line.startswith("ended"):
+                    break
+        starter.stdin.close()
     session = Compactor(window=3_000).session("s", store=url)
     history = session.history()
     assert len(history) - appended in (0, 4)
