@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,11 @@ class Damager:
             connection.commit()
             connection.close()
             shutil.copy(self._file, self._kept)
+            # Written back page by page into the file that is open: another file would have the store connect again,
+            # and compile each statement again. The machine is not switched off meanwhile.
+            self._whole = sqlite3.connect(self._kept)
+            self._beside = sqlite3.connect(self._file)
+            self._beside.execute("PRAGMA synchronous = OFF")
             return
         with self.store.database.write() as connection:
             for table in PLACES:
@@ -158,28 +163,30 @@ class Damager:
             for name in ("searched_sessions", "session_words"):
                 connection.execute(text(f"CREATE TABLE kept_{name} AS SELECT * FROM {name}"))
 
+    def close(self) -> None:
+        self.store.close()
+        if self.dialect == "sqlite":
+            self._whole.close()
+            self._beside.close()
+
     def restore(self) -> None:
         if self.dialect == "sqlite":
-            self.store.close()
-            for file in self._file.parent.glob("sessions.db-*"):
-                file.unlink()
-            shutil.copy(self._kept, self._file.with_suffix(".new")).replace(self._file)
+            self._whole.backup(self._beside)
             return
         names = ["session_words", "searched_sessions", *(table.name for table in reversed(PLACES))]
+        emptied = [f"DELETE FROM {name}" for name in names]
+        filled = [f"INSERT INTO {name} SELECT * FROM kept_{name}" for name in reversed(names)]
         with self.store.database.write() as connection:
-            for name in names:
-                connection.execute(text(f"DELETE FROM {name}"))
-            for name in reversed(names):
-                connection.execute(text(f"INSERT INTO {name} SELECT * FROM kept_{name}"))
+            connection.exec_driver_sql("; ".join([*emptied, *filled]))
 
     @contextmanager
-    def damaged(self, table: Table, column: str, value: str) -> Iterator[None]:
-        statement = f"UPDATE {table.name} SET \"{column}\" = {value} WHERE session_id = '{KEY}' AND {PLACES[table]}"
+    def damaged(self, table: Table, values: dict[str, str]) -> Iterator[None]:
+        """One row in which these columns have these values, for as long as it takes."""
+        changes = ", ".join(f'"{column}" = {value}' for column, value in values.items())
+        statement = f"UPDATE {table.name} SET {changes} WHERE session_id = '{KEY}' AND {PLACES[table]}"
         if self.dialect == "sqlite":
-            connection = sqlite3.connect(self._file)  # which does not ask whether rows go together
-            changed = connection.execute(statement).rowcount
-            connection.commit()
-            connection.close()
+            changed = self._beside.execute(statement).rowcount  # this connection lets rows go apart
+            self._beside.commit()
         else:
             with self.store.database.write() as one:
                 changed = one.exec_driver_sql(statement).rowcount
@@ -201,28 +208,20 @@ def test_each_kind_of_damage_in_each_column_is_told_and_all_else_can_be_read(
         written[name] = ask(opened(damager.store))
         damager.restore()
     listed = {state.thread.id: state for state in damager.store.sessions()}
-    cases = [
-        (column.name, kind, value)
-        for column in table.columns
-        if column.name not in KEYS or (table is SESSIONS and column.name == "summary_id")
-        for kind, value in kinds(column, damager.dialect).items()
-    ]
     wrong = []
+    cases = list(damages(table, damager.dialect))
     for column, kind, value in cases if FULL else cases[::12]:
-        if column == "sequence" and damager.dialect == "postgresql":  # rows refer to each other by it
-            continue
-        with damager.damaged(table, column, value):
+        with damager.damaged(table, {column: value}):
             found = {
                 **{name: answered(ask, opened(damager.store)) for name, ask in {**READING, **LOOKING}.items()},
-                "the other session": everything(damager.store, "other"),
                 "the list": {state.thread.id: state for state in damager.store.sessions()},
                 "what may go": {state.thread.id: state for state in damager.store.idle(-1)},
                 "append": answered(WRITING["append"], opened(damager.store)),
             }
         for name in ("undo", "compact"):
-            with damager.damaged(table, column, value):
+            with damager.damaged(table, {column: value}):
                 found[name] = answered(WRITING[name], opened(damager.store))
-        expected = {**whole["talk"], **written, "the other session": whole["other"]}
+        expected = {**whole["talk"], **written}
         for name, answer in found.items():
             if name in ("the list", "what may go"):
                 fine = (
@@ -239,13 +238,40 @@ def test_each_kind_of_damage_in_each_column_is_told_and_all_else_can_be_read(
                 fine = answer == expected[name] or (isinstance(answer, str) and told(answer))
             if not fine:
                 wrong.append(f"{column} is {kind}: {name}: {str(answer)[:300]}")
+    for values in rounds(cases if FULL else cases[::12]):
+        with damager.damaged(table, values):
+            if everything(damager.store, "other") != whole["other"]:
+                wrong.append(f"the other session, where {values}")
     assert not wrong, "\n".join(wrong)
-    damager.store.close()
+    damager.close()
+
+
+def damages(table: Table, dialect: str) -> Iterator[tuple[str, str, str]]:
+    """Columns of a table, each with each value that it cannot have, by its name."""
+    for column in table.columns:
+        if column.name in KEYS and not (table is SESSIONS and column.name == "summary_id"):
+            continue
+        if column.name == "sequence" and dialect == "postgresql":  # rows refer to each other by it
+            continue
+        for kind, value in kinds(column, dialect).items():
+            yield column.name, kind, value
+
+
+def rounds(cases: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
+    """All cases, as few times as one value for each column allows: a session that is whole reads none of them."""
+    found: list[dict[str, str]] = []
+    for column, _, value in cases:
+        free = next((one for one in found if column not in one), None)
+        if free is None:
+            found.append(free := {})
+        free[column] = value
+    return found
 
 
 def everything(store: SQLStore, thread: str) -> dict[str, Any]:
-    """What a session that is whole answers."""
-    return {name: ask(opened(store, thread)) for name, ask in {**READING, **LOOKING}.items()}
+    """What a session that is whole answers, asked one after another as a program does."""
+    session = opened(store, thread)
+    return {name: ask(session) for name, ask in {**READING, **LOOKING}.items()}
 
 
 def answered(ask: Callable[[Session], Any], session: Session) -> Any:
