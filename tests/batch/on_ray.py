@@ -23,6 +23,8 @@ from contextfold.batch.job import Job, planned_job, run
 from contextfold.batch.pool import Happened, PartDone, in_this_process
 
 WINDOW = 2_000
+ROWS = 24
+"""Of the job whose actor is killed: eight parts, so that most are still to be done then."""
 ACTORS = {"fn_constructor_kwargs": {"window": WINDOW}, "num_cpus": 0.5, "concurrency": 2}
 
 
@@ -58,15 +60,15 @@ def structs() -> list[Any]:
     import ray
 
     data = ray.data.from_items([{"messages": make_talk(n)} for n in (1, 2)])
-    found = data.map_batches(CompactBatch, **ACTORS).take_all()
+    found = data.map_batches(CompactBatch, **{**ACTORS, "concurrency": 1}).take_all()
     return sorted((json.loads(row["view"]) for row in found), key=len)
 
 
 def killed(folder: Path) -> dict[str, Any]:
     """A job whose actor is killed when the first part is done."""
     source = folder / "talks.jsonl"
-    source.write_text("".join(json.dumps({"id": n, "messages": make_talk(30, n)}) + "\n" for n in range(60)))
-    sources.LEAST_BYTES = 50_000
+    source.write_text("".join(json.dumps({"id": n, "messages": make_talk(30, n)}) + "\n" for n in range(ROWS)))
+    sources.LEAST_BYTES = 70_000
     dead: list[int] = []
 
     def work(task: Any, parts: Sequence[Any]) -> Iterator[Happened]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from batch_talks import make_talk, rows_of
+from on_ray import ROWS
 
 from contextfold import Compactor
 
@@ -41,6 +42,6 @@ def test_an_actor_that_is_killed_loses_nothing_and_doubles_nothing(seen: tuple[d
     told, folder = seen[0]["killed"], seen[1]
     assert told["dead"] == 1
     assert told["parts"] > 5
-    assert (told["rows"], told["failed_parts"]) == (60, {})
-    assert [row["row"]["id"] for row in rows_of(folder / "out")] == list(range(60))
+    assert (told["rows"], told["failed_parts"]) == (ROWS, {})
+    assert [row["row"]["id"] for row in rows_of(folder / "out")] == list(range(ROWS))
     assert rows_of(folder / "out") == rows_of(folder / "whole")
