@@ -745,6 +745,32 @@ def test_all_of_openais_methods_that_send_messages_are_taken(path: str, name: st
             asyncio.run(closed)
 
 
+CLIENTS_OF_ANTHROPICS = {
+    "Anthropic": {"api_key": "any"},
+    "AnthropicFoundry": {"api_key": "any", "resource": "any"},
+    "AnthropicBedrock": {"aws_region": "any", "aws_access_key": "any", "aws_secret_key": "any"},
+    "AnthropicVertex": {"region": "any", "project_id": "any", "access_token": "any"},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CLIENTS_OF_ANTHROPICS if hasattr(anthropic, name)])
+@pytest.mark.parametrize("color", ["", "Async"])
+def test_all_methods_that_send_messages_of_each_of_anthropics_clients_are_taken(name: str, color: str) -> None:
+    """Those of Foundry's client, whose resources have classes of their own, were refused as ones that send nothing."""
+    client = getattr(anthropic, color + name)(**CLIENTS_OF_ANTHROPICS[name])
+    for path in ("messages", "beta.messages"):
+        messages = functools.reduce(getattr, path.split("."), client)
+        for owner in (messages, messages.with_raw_response, messages.with_streaming_response):
+            for given in (getattr(owner, method, None) for method in ("create", "stream", "parse")):
+                assert given is None or over_anthropic.with_compaction(given, Compactor()).compaction is None
+    if name == "AnthropicFoundry":
+        with pytest.raises(InputError, match="count_tokens of anthropic sends no list of messages"):
+            over_anthropic.with_compaction(client.messages.count_tokens, Compactor())
+    closed = client.close()
+    if inspect.iscoroutine(closed):
+        asyncio.run(closed)
+
+
 @pytest.mark.parametrize("state", [{"previous": "{}"}, {"previous": {}}, {"calibration": "{}"}], ids=str)
 def test_a_state_that_is_none_is_refused_where_it_is_given(state: dict[str, Any]) -> None:
     """A record as the text that was stored was taken, and failed at the first call."""

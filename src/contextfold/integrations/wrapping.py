@@ -489,9 +489,12 @@ def refuse_what_sends_nothing(method: Callable[..., Any], own: str, sends: str, 
     """
     owner = _owner_of(method)
     behind = _behind(method)
-    home = str(held(behind[-1], "__module__") if owner is None else type(owner).__module__)
+    # A client for one platform may have a class of its own for a resource: its methods are those of the base class.
+    kinds = [behind[-1]] if owner is None else type(owner).__mro__
+    homes = [str(held(kind, "__module__")) for kind in kinds]
     names = [str(name) for one in behind if (name := held(one, "__name__")) is not None]
-    if home.partition(".")[0] == own and not any(re.search(sends, f"{home}.{name}") for name in names):
+    sending = (re.search(sends, f"{home}.{name}") for home in homes for name in names)
+    if homes[0].partition(".")[0] == own and not any(sending):
         raise InputError(f"{names[0] if names else shown(method)} of {own} sends no list of messages; {remedy}")
 
 
