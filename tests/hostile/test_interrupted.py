@@ -251,7 +251,6 @@ KILLED = textwrap.dedent(
 
 
 @pytest.mark.strict
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.strict)])
 def test_a_process_that_is_killed_leaves_a_session_that_goes_on(times: int, tmp_path: Path) -> None:
     """Killed at other moments each time; what it said it had appended is there, once, and the lease runs out."""
