@@ -771,6 +771,24 @@ def test_all_methods_that_send_messages_of_each_of_anthropics_clients_are_taken(
         asyncio.run(closed)
 
 
+@pytest.mark.parametrize(("face", "path"), [("openai", "chat.completions"), ("anthropic", "messages")])
+def test_a_method_that_was_replaced_on_its_class_is_known_by_the_name_it_has_there(
+    face: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tracers do so, and not all keep the name of what they replace: it was refused as one that sends nothing."""
+    module = {"openai": over_openai, "anthropic": over_anthropic}[face]
+    with {"openai": openai.OpenAI, "anthropic": anthropic.Anthropic}[face](api_key="any") as client:
+        owner = functools.reduce(getattr, path.split("."), client)
+        traced: Callable[..., Any] = lambda self, **arguments: arguments  # noqa: E731 - a function without that name
+        monkeypatch.setattr(type(owner), "create", traced)
+        assert module.with_compaction(owner.create, Compactor()).compaction is None
+        monkeypatch.setattr(type(owner), "stream", traced)
+        assert wrapping.makes_managers(owner.stream)
+        monkeypatch.setattr(type(owner), "unheard_of", lambda self, **arguments: None, raising=False)
+        with pytest.raises(InputError, match="sends no list of messages"):
+            module.with_compaction(owner.unheard_of, Compactor())
+
+
 @pytest.mark.parametrize("state", [{"previous": "{}"}, {"previous": {}}, {"calibration": "{}"}], ids=str)
 def test_a_state_that_is_none_is_refused_where_it_is_given(state: dict[str, Any]) -> None:
     """A record as the text that was stored was taken, and failed at the first call."""

@@ -438,7 +438,7 @@ def makes_managers(method: Callable[..., Any]) -> bool:
 
 def stands_for(method: Callable[..., Any], name: str) -> bool:
     """Whether a method has this name, or one that decorators and ``functools.partial`` hide."""
-    return any(held(one, "__name__") == name for one in _behind(method))
+    return name in _names_of(method)
 
 
 def is_raw(method: Callable[..., Any]) -> bool:
@@ -492,10 +492,21 @@ def refuse_what_sends_nothing(method: Callable[..., Any], own: str, sends: str, 
     # A client for one platform may have a class of its own for a resource: its methods are those of the base class.
     kinds = [behind[-1]] if owner is None else type(owner).__mro__
     homes = [str(held(kind, "__module__")) for kind in kinds]
-    names = [str(name) for one in behind if (name := held(one, "__name__")) is not None]
+    names = _names_of(method)
     sending = (re.search(sends, f"{home}.{name}") for home in homes for name in names)
     if homes[0].partition(".")[0] == own and not any(sending):
         raise InputError(f"{names[0] if names else shown(method)} of {own} sends no list of messages; {remedy}")
+
+
+def _names_of(method: Callable[..., Any]) -> list[str]:
+    """The name of a method, those that it hides, and the one that its class has it by: a tracer may have put a function
+    of another name there.
+    """
+    behind = _behind(method)
+    functions = {id(function) for one in behind if (function := held(one, "__func__")) is not None}
+    own = [str(name) for one in behind if (name := held(one, "__name__")) is not None]
+    kinds = type(_owner_of(method)).__mro__
+    return own + [name for kind in kinds for name, value in vars(kind).items() if id(value) in functions]
 
 
 def _owner_of(method: Callable[..., Any]) -> Any:
