@@ -60,14 +60,19 @@ def paid(folder: Path, most: int, **how: Any) -> tuple[int, str]:
     return len(writer.sent), said(model.sent[-1])
 
 
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """What a caller pays that gives all of its message objects."""
+    return paid(tmp_path_factory.mktemp("all"), 10_000)[0]
+
+
 @pytest.mark.parametrize(
     "how", [{}, {"first": 1}, {"first": 4}, {"as_dicts": True}, {"as_dicts": True, "first": 1}], ids=str
 )
 def test_a_caller_that_drops_its_oldest_messages_pays_as_seldom_as_one_that_keeps_all(
-    tmp_path: Path, how: dict[str, Any]
+    tmp_path: Path, how: dict[str, Any], usual: int
 ) -> None:
     """Message objects keep their ids; dicts get others at each run, and ids of calls tell which conversation it is."""
-    usual, _ = paid(tmp_path / "all", 10_000)
     often, sent = paid(tmp_path / "window", 40, **how)
     assert usual >= 3
     assert often <= usual + 1
@@ -75,8 +80,7 @@ def test_a_caller_that_drops_its_oldest_messages_pays_as_seldom_as_one_that_keep
     assert "room 35?" in sent
 
 
-def test_dicts_that_are_given_whole_pay_for_no_more_summaries_than_message_objects(tmp_path: Path) -> None:
-    usual, _ = paid(tmp_path / "objects", 10_000)
+def test_dicts_that_are_given_whole_pay_for_no_more_summaries_than_message_objects(tmp_path: Path, usual: int) -> None:
     often, sent = paid(tmp_path / "dicts", 10_000, as_dicts=True)
     assert often <= usual
     assert SUMMARY in sent
