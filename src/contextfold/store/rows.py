@@ -22,7 +22,7 @@ from contextfold import formats
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import InputError, StoreCorrupt, shown
 from contextfold.store.schema import SESSIONS, SUMMARIES
-from contextfold.store.values import Link, SessionState, StoredSummary, Thread, Trigger
+from contextfold.store.values import Link, NewMessage, SessionState, StoredSummary, Thread, Trigger
 
 LARGEST = 2**53
 """No whole number is as large: of messages, tokens, or an id."""
@@ -142,6 +142,32 @@ def link(thread: Thread, summary_id: int, row: Sequence[Any]) -> Link:
         if not fits:
             raise StoreCorrupt(_told(f"a link of summary {summary_id} of session {thread}", name, value))
     return Link(sequence, fate, reason)
+
+
+def of_messages(thread: Thread, messages: Sequence[NewMessage], first: int, now: float) -> Iterator[dict[str, Any]]:
+    """The rows that new messages become."""
+    for sequence, message in enumerate(messages, first):
+        yield {
+            **thread.columns,
+            "sequence": sequence,
+            "role": message.role,
+            "message_id": message.message_id,
+            "tokens": message.tokens,
+            "created_at": now,
+            "payload": message.payload,
+        }
+
+
+def of_links(thread: Thread, summary_id: int | None, links: Sequence[Link]) -> Iterator[dict[str, Any]]:
+    """The rows that say what a summary made of each message."""
+    for link in links:
+        yield {
+            **thread.columns,
+            "summary_id": summary_id,
+            "sequence": link.sequence,
+            "fate": link.fate,
+            "reason": link.reason,
+        }
 
 
 def counts(thread: Thread, row: Sequence[Any]) -> Sequence[int]:

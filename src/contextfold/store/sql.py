@@ -10,7 +10,7 @@ have no gaps, and two writers never get the same one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import (
@@ -19,6 +19,7 @@ from sqlalchemy import (
     CursorResult,
     Table,
     and_,
+    bindparam,
     delete,
     func,
     insert,
@@ -87,7 +88,7 @@ class SQLStore:
 
     def load(self, thread: Thread) -> SessionState:
         with self.database.read() as connection:
-            row = connection.execute(_sessions_with_prepared().where(_of(SESSIONS, thread))).mappings().first()
+            row = connection.execute(_loading(), thread.columns).mappings().first()
             return self._now(connection, [rows.state(thread, row)])[0] if row else SessionState(thread)
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
@@ -190,7 +191,7 @@ class SQLStore:
                 )
             )
             if messages:
-                connection.execute(insert(MESSAGES), list(_message_rows(thread, messages, first, now)))
+                connection.execute(insert(MESSAGES), list(rows.of_messages(thread, messages, first, now)))
                 said = ((n, message.role, message.text) for n, message in enumerate(messages, first))
                 search.index(connection, thread, said)
         return first
@@ -236,12 +237,9 @@ class SQLStore:
         with self.database.read() as connection:
             for start in range(0, len(wanted), _RANGES_AT_ONCE):
                 some = wanted[start : start + _RANGES_AT_ONCE]
-                # the whole key in each branch: beside an OR of numbers alone, a planner reads the whole session
-                within = (
-                    and_(_of(MESSAGES, thread), MESSAGES.c.sequence.between(one.start, one.stop - 1)) for one in some
-                )
-                query = select(MESSAGES.c.sequence, MESSAGES.c.payload, MESSAGES.c.created_at).where(or_(*within))
-                stored = connection.execute(query.order_by(MESSAGES.c.sequence))
+                ends = {f"first_{n}": one.start for n, one in enumerate(some)}
+                ends |= {f"last_{n}": one.stop - 1 for n, one in enumerate(some)}
+                stored = connection.execute(_reading(len(some)), {**thread.columns, **ends})
                 found += _checked(thread, stored, (sequence for one in some for sequence in one))
         return found
 
@@ -330,7 +328,7 @@ class SQLStore:
             )
             self._mark(connection, thread, summary_id, undoing, now)
             if links:
-                connection.execute(insert(LINKS), list(_link_rows(thread, summary_id, links)))
+                connection.execute(insert(LINKS), list(rows.of_links(thread, summary_id, links)))
         return True
 
     def _shown(self, connection: Connection, thread: Thread, summary_id: int | None) -> dict[str, Any]:
@@ -420,6 +418,28 @@ def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
     return and_(table.c.namespace == thread.namespace, table.c.session_id == thread.key)
 
 
+def _of_any(table: Table) -> ColumnElement[bool]:
+    """``_of`` the thread whose columns are given to a statement that is made once: to make one takes as long as to
+    run it."""
+    return and_(table.c.namespace == bindparam("namespace"), table.c.session_id == bindparam("session_id"))
+
+
+@cache
+def _loading() -> Any:
+    return _sessions_with_prepared().where(_of_any(SESSIONS))
+
+
+@cache
+def _reading(ranges: int) -> Any:
+    # the whole key in each branch: beside an OR of numbers alone, a planner reads the whole session
+    within = (
+        and_(_of_any(MESSAGES), MESSAGES.c.sequence.between(bindparam(f"first_{n}"), bindparam(f"last_{n}")))
+        for n in range(ranges)
+    )
+    query = select(MESSAGES.c.sequence, MESSAGES.c.payload, MESSAGES.c.created_at).where(or_(*within))
+    return query.order_by(MESSAGES.c.sequence)
+
+
 def _is_idle(now: float, seconds: float) -> ColumnElement[bool]:
     return and_(SESSIONS.c.updated_at < now - seconds, not_(_is_leased(now)))
 
@@ -446,36 +466,12 @@ def _sessions_with_prepared() -> Any:
     return select(SESSIONS, prepared.scalar_subquery().label("prepared_id"))
 
 
-def _message_rows(thread: Thread, messages: Sequence[NewMessage], first: int, now: float) -> Iterator[dict[str, Any]]:
-    for sequence, message in enumerate(messages, first):
-        yield {
-            **thread.columns,
-            "sequence": sequence,
-            "role": message.role,
-            "message_id": message.message_id,
-            "tokens": message.tokens,
-            "created_at": now,
-            "payload": message.payload,
-        }
-
-
 def _text_of(stored: str, format: str, sequence: int) -> str:
     """What a stored message says; nothing where it cannot be read."""
     try:
         return readable(formats.get(format).decode(payload.loads(stored), sequence))
     except ValueError:
         return ""
-
-
-def _link_rows(thread: Thread, summary_id: int | None, links: Sequence[Link]) -> Iterator[dict[str, Any]]:
-    for link in links:
-        yield {
-            **thread.columns,
-            "summary_id": summary_id,
-            "sequence": link.sequence,
-            "fate": link.fate,
-            "reason": link.reason,
-        }
 
 
 def _checked(thread: Thread, stored: Any, wanted: Iterator[int]) -> Iterator[StoredMessage]:
