@@ -20,6 +20,7 @@ from itertools import accumulate, chain
 from contextfold import identifiers
 from contextfold.at_once import lower, split_lines
 from contextfold.tiers.markers import counts_in, cut, is_shortened, marker, without_markers
+from contextfold.tokens.estimate import stretches
 
 OUTCOME = re.compile(
     r"""
@@ -289,8 +290,12 @@ def _first_of_kind(texts: Sequence[str], indexes: Sequence[int]) -> list[int]:
 def _new_identifiers(whole: str, starts: Sequence[int]) -> Counter[int]:
     """Piece -> how many identifiers occur in it for the first time."""
     first: dict[str, int] = {}
-    for found in identifiers.find(whole[:_SEARCHED]):
-        first[found.text] = min(found.start, first.get(found.text, found.start))
+    place = 0
+    for part in stretches(whole[:_SEARCHED], _SEARCHED_AT_ONCE):
+        for found in identifiers.find(part):
+            start = place + found.start
+            first[found.text] = min(start, first.get(found.text, start))
+        place += len(part)
     return Counter(bisect_right(starts, start) - 1 for start in first.values())
 
 
