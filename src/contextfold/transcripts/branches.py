@@ -11,14 +11,14 @@ from typing import Any
 
 from contextfold.transcripts.document import TranscriptFile
 
+LEFT_OUT = "left out, as the person went back and said something else"
 Parents = Mapping[str, str | None]
 """The id of the row before each one; the first names none."""
 
 
 def went_back(document: TranscriptFile, places: Sequence[int]) -> tuple[str, ...]:
     """What is said of the rows at these places, if there are any."""
-    said = "left out, as the person went back and said something else"
-    return (f"{document.places(places)}: {said}",) if places else ()
+    return (f"{document.places(places)}: {LEFT_OUT}",) if places else ()
 
 
 def way_to_newest(rows: Sequence[Mapping[str, Any]], own: str, before: str) -> set[str] | None:

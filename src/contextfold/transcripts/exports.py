@@ -13,7 +13,7 @@ from typing import Any
 from contextfold.errors import InputError
 from contextfold.formats.values import json_text
 from contextfold.transcripts import parts
-from contextfold.transcripts.branches import way_to_newest
+from contextfold.transcripts.branches import LEFT_OUT, way_to_newest
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
 
@@ -40,7 +40,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
         )
     found = []
     for name, (messages, gone) in zip(document.names(len(said)), said, strict=True):
-        told = f"{gone:,} messages left out, as the person went back and said something else"
+        told = f"messages {LEFT_OUT}: {gone:,}"
         found.append(Conversation(name, "openai-chat", messages, kind, left_out=(told,) if gone else ()))
     return found
 
