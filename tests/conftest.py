@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis.internal import constants_ast
 from hypothesis.internal.conjecture import providers
 
-from effort import FULL, examples, repeated, sample
+from effort import FULL, examples, repeated, sample, waiting
 
 # Hypothesis draws from the constants of all local modules that happen to be loaded, which differ with the tests that a
 # worker was given before. Without them a run looks at the same examples everywhere, and what fails can be run again.
@@ -65,6 +65,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "JUnit report of a quick run of the same tree: what passed there, and is the same in a full run, is left out"
     parser.addoption("--passed", type=Path, help=told)
+    told = "K/N: of what is left, try in this run the Kth of N shares of each test's cases; N runs try all"
+    parser.addoption("--turn", metavar="K/N", help=told)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,10 +76,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"give these tests ids that do not hold an address: {unstable}")
     if not FULL and not config.option.file_or_dir and not config.option.keyword:
         sample(items)
+    left_out: set[pytest.Item] = set()
     if config.option.passed is not None:
-        known = set(repeated(items, config.option.passed))
-        config.hook.pytest_deselected(items=known)
-        items[:] = [item for item in items if item not in known]
+        left_out.update(repeated(items, config.option.passed))
+    if config.option.turn is not None:
+        turn, turns = map(int, config.option.turn.split("/"))
+        left_out.update(waiting([item for item in items if item not in left_out], turn, turns))
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def transcripts_folder() -> Path | None:

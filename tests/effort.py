@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import xml.etree.ElementTree as ElementTree
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,22 @@ def repeated(items: Iterable[pytest.Item], report: Path) -> list[pytest.Item]:
         if not {"failure", "error", "skipped"} & {said.tag for said in case}:
             passed.add((case.get("classname"), case.get("name")))
     return [item for item in items if _in_report(item.nodeid) in passed and not _tries_harder(item)]
+
+
+def waiting(items: Iterable[pytest.Item], turn: int, turns: int) -> list[pytest.Item]:
+    """Those whose turn it is not: of the cases of each test every second is tried in one run, the others in the next.
+
+    Which ones go together is left to a hash, or a run would see one value alone of a parameter. A test of one case is
+    tried in each run.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    found = []
+    for cases in tests.values():
+        cases.sort(key=lambda item: zlib.crc32(item.nodeid.encode(errors="backslashreplace")))
+        found += [item for place, item in enumerate(cases) if len(cases) > 1 and place % turns != turn % turns]
+    return found
 
 
 def _in_report(nodeid: str) -> tuple[str, str]:

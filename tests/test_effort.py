@@ -1,4 +1,4 @@
-"""A full run leaves out what has passed in a quick one and is the same there, and nothing else."""
+"""A full run leaves out what has passed in a quick one and is the same there, or waits for its turn, and no more."""
 
 from __future__ import annotations
 
@@ -6,8 +6,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from effort import waiting
 
 PLAIN, MORE = "test_half_a_pair_is_refused_where_it_cannot_be_sent", "test_pieces_of_a_text_are_the_text"
+
+
+class Item(NamedTuple):
+    nodeid: str
+
+
+def test_two_runs_try_each_case_once_and_a_test_of_one_case_twice() -> None:
+    alone = Item("tests/test_a.py::test_alone")
+    cases = [Item(f"tests/test_a.py::test_of_cases[{number}-{color}]") for number in range(9) for color in "ab"]
+    items: Any = [alone, *cases, Item("tests/test_b.py::test_of_cases[one of a file]")]
+    runs = [[item for item in items if item not in waiting(items, turn, 2)] for turn in (6, 7)]
+    assert sorted(runs[0] + runs[1]) == sorted([*items, alone, items[-1]])
+    assert [len(run) for run in runs] == [11, 11]
+    assert all({item.nodeid[-2] for item in run if item in cases} == {"a", "b"} for run in runs)
 
 
 def left(tmp_path: Path, *cases: str) -> set[str]:
