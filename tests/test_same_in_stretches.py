@@ -55,8 +55,7 @@ SAID += [
     "killed",
     'File "a", line 3',
     '\n   \n File "a", line 3',
-    "ſ",
-    "İ",
+    *("ſ", "İ", "ı", "permıssıon denied", "ACCEſS DENİED", "tımed out", "WARNİNG"),
 ]
 SAID += [
     "cannot see",
@@ -136,13 +135,15 @@ def test_a_long_text_is_cut_at_all(line: str) -> None:
     assert max(map(len, counting.stretches(text))) < 3 * counting._STRETCH
 
 
-@given(st.lists(st.sampled_from([*SAID, " ", "\n"]), max_size=120).map("".join))
+@given(st.lists(st.sampled_from([*SAID, " ", "\n"]), max_size=120).map("".join), st.sampled_from([50, 400]))
 @settings(max_examples=examples(150), deadline=None)
-def test_what_is_found_around_words_is_what_is_found_everywhere(text: str) -> None:
+def test_what_is_found_around_words_is_what_is_found_everywhere(text: str, reach: int) -> None:
+    """Also in lines that are longer than what a pattern looks at, of which the surroundings of words are searched."""
     starts = list(accumulate(chain([0], map(len, text.splitlines(keepends=True)))))
     patterns = ((pieces.OUTCOME, pieces._OUTCOME_WORDS), (pieces.WARNING, pieces._WARNING_WORDS))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_SEARCHED_AT_ONCE", 0)
+        patch.setattr(pieces, "_REACH", reach)
         for pattern, words in patterns:
             found = [bisect_right(starts, one.start()) - 1 for one in pattern.finditer(text)]
             assert pieces._touched(pattern, words, text, starts) == list(dict.fromkeys(found))

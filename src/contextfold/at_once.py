@@ -34,11 +34,10 @@ def digest(text: str) -> bytes:
     return hasher.digest()
 
 
-def lower(text: str) -> str:
-    """``text.lower()``, but for a capital sigma: whether it ends a word is told from what stands in its piece."""
-    if len(text) <= AT_ONCE:
-        return text.lower()
-    return "".join(text[n : n + AT_ONCE].lower() for n in range(0, len(text), AT_ONCE))
+def folded(text: str) -> str:
+    """In lower case and as long. Letters that patterns take for others where case does not matter are these others."""
+    pieces = (text[n : n + AT_ONCE] for n in range(0, len(text), AT_ONCE))
+    return "".join(piece.replace("İ", "i").lower().replace("ſ", "s").replace("ı", "i") for piece in pieces)
 
 
 def some_lines(text: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from contextfold.at_once import AT_ONCE
+from contextfold import at_once
 from contextfold.errors import InputError, shown
 
 REDACTED = "[key]"
@@ -495,7 +495,7 @@ def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
     if not isinstance(text, str):
         raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
-    folded = _folded(text)
+    folded = at_once.folded(text)
     for kind, pattern in zip(KINDS, _patterns(), strict=True):
         parts: list[str] = []
         done = 0
@@ -506,14 +506,8 @@ def redact(text: str) -> str:
                 done = found.end()
         if parts:
             text = "".join((*parts, text[done:]))
-            folded = _folded(text)
+            folded = at_once.folded(text)
     return text
-
-
-def _folded(text: str) -> str:
-    """In lower case and as long. Letters that pass for others where case does not matter are these others."""
-    pieces = (text[at : at + AT_ONCE] for at in range(0, len(text), AT_ONCE))
-    return "".join(piece.replace("İ", "i").lower().replace("ſ", "s").replace("ı", "i") for piece in pieces)
 
 
 def _stretches(folded: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:

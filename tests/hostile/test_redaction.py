@@ -11,8 +11,9 @@ import pytest
 
 from contextfold import Compactor, Policy
 from contextfold.archive import open_archive
+from contextfold.at_once import folded
 from contextfold.observe import scrub
-from contextfold.redaction import KINDS, REDACTED, Kind, _folded, redact
+from contextfold.redaction import KINDS, REDACTED, Kind, redact
 
 MIXED = "aZ3kQ9xT7vB2nM5pL8rW"
 HEX = "0f3c9a7be15d4826a0b9c8d7e6f50123"
@@ -372,4 +373,4 @@ def test_letters_that_pass_for_others_are_found_where_case_does_not_matter() -> 
     assert redact("authorızatİon=correcthorse1") == f"authorızatİon={REDACTED}"
     every = "".join(map(chr, range(0x110000)))
     for letter in "abcdefghijklmnopqrstuvwxyz":
-        assert {_folded(one) for one in re.findall(f"(?i:{letter})", every)} == {letter}
+        assert {folded(one) for one in re.findall(f"(?i:{letter})", every)} == {letter}

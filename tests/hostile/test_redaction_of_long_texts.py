@@ -18,7 +18,8 @@ from tests.hostile.pattern_facts import ENDLESS, looked_at, word_within
 from tests.real_files import files
 
 from contextfold import redaction
-from contextfold.redaction import KINDS, Kind, _folded, _kept, _patterns, redact
+from contextfold.at_once import folded
+from contextfold.redaction import KINDS, Kind, _kept, _patterns, redact
 
 SAMPLES = [kind.sample for kind in KINDS]
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAA\n" * 12
@@ -65,7 +66,7 @@ def test_no_match_looks_further_than_its_kind_says_and_has_its_word_near_its_beg
     if kind.words:
         assert word_within(kind.words, pattern) <= redaction._WORD_WITHIN
     for word in kind.words:
-        assert word == _folded(word)
+        assert word == folded(word)
         assert word_within([one for one in kind.words if one != word], pattern) == ENDLESS, word
 
 

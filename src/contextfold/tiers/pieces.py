@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
 from contextfold import identifiers
-from contextfold.at_once import lower, split_lines
+from contextfold.at_once import folded, split_lines
 from contextfold.tiers.markers import counts_in, cut, is_shortened, marker, without_markers
 from contextfold.tokens.estimate import stretches
 
@@ -85,6 +85,9 @@ _WARNING_WORDS = (
 
 _SEARCHED_AT_ONCE = 32_768
 """Characters. In a longer text words are looked for before patterns: a search holds the interpreter until its end."""
+
+_REACH = 400
+"""Characters. No match begins as far before its word, nor ends as far behind it, but for endless digits and blanks."""
 
 _BLANKS = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d+")
@@ -245,39 +248,44 @@ def _order(texts: Sequence[str], by_identifiers: bool = True) -> list[int]:
 
 def _touched(pattern: re.Pattern[str], words: Sequence[str], whole: str, starts: Sequence[int]) -> list[int]:
     """The pieces in which the pattern begins, in their order. One of the ``words`` stands in each of its matches."""
-    folded = lower(whole)
-    # A few letters are two in lower case, so that places are off, or pass for others where case does not matter.
-    if len(whole) < _SEARCHED_AT_ONCE or len(folded) != len(whole) or any(letter in whole for letter in "ſıK"):
+    if len(whole) < _SEARCHED_AT_ONCE:
         return list(dict.fromkeys(bisect_right(starts, found.start()) - 1 for found in pattern.finditer(whole)))
     # A search for a word is a hundred times as quick as one for a pattern, and most outputs of megabytes hold few of
     # them. So the pattern is tried where one stands: on its line, from the white space before it to the next sign
-    # behind.
+    # behind. Of a long line, only around the word.
     found: dict[int, None] = {}
     last = 0
-    for start, end in _around(words, folded, whole):
+    for start, end, is_cut in _around(words, folded(whole), whole):
         for one in pattern.finditer(whole, max(start, last), end):
+            if is_cut and one.end() == end:  # it may go on, or be none, and has its word in another stretch as well
+                break
             found[bisect_right(starts, one.start()) - 1] = None
             last = one.end()
     return list(found)
 
 
-def _around(words: Sequence[str], folded: str, whole: str) -> Iterator[tuple[int, int]]:
-    """Where the lines with one of the words begin and end, with the white space before and one sign behind."""
-    lines: dict[int, int] = {}
+def _around(words: Sequence[str], lower: str, whole: str) -> Iterator[tuple[int, int, bool]]:
+    """Where the lines with one of the words begin and end, with the white space before and one sign behind. Of a long
+    line stretches around its words, and whether the line goes on behind one.
+    """
+    found: dict[tuple[int, int], bool] = {}
     for word in words:
-        place = folded.find(word)
+        place = lower.find(word)
         while place >= 0:
-            end = whole.find("\n", place)
+            start, end = whole.rfind("\n", 0, place) + 1, whole.find("\n", place)
             end = len(whole) if end < 0 else end
-            lines[whole.rfind("\n", 0, place) + 1] = end
-            place = folded.find(word, end)
-    for start, end in sorted(lines.items()):
-        blanks = _BLANKS.match(whole, end)
-        yield (
+            is_cut = end - place > 2 * _REACH
+            stretch = max(start, place - _REACH), place + 2 * _REACH if is_cut else end
+            found[stretch] = is_cut
+            place = lower.find(word, place + _REACH if is_cut else end)
+    for (start, end), is_cut in sorted(found.items()):
+        if not is_cut:
+            blanks = _BLANKS.match(whole, end)
+            end = (blanks.end() if blanks else end) + 1
+        if start and whole[start - 1] == "\n":
             # A pattern takes at most 200 blanks before its word, line breaks among them.
-            len(whole[max(0, start - 300) : start].rstrip()) + max(0, start - 300),
-            (blanks.end() if blanks else end) + 1,
-        )
+            start = len(whole[max(0, start - 300) : start].rstrip()) + max(0, start - 300)
+        yield start, end, is_cut
 
 
 def _first_of_kind(texts: Sequence[str], indexes: Sequence[int]) -> list[int]:
