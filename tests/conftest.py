@@ -65,7 +65,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "JUnit report of a quick run of the same tree: what passed there, and is the same in a full run, is left out"
     parser.addoption("--passed", type=Path, help=told)
-    told = "K/N: of what is left, try in this run the Kth of N shares of each test's cases; N runs try all"
+    told = "K/N: try the Kth of N shares of each test's cases; N runs try all"
     parser.addoption("--turn", metavar="K/N", help=told)
 
 
@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out.update(repeated(items, config.option.passed))
     if config.option.turn is not None:
         turn, turns = map(int, config.option.turn.split("/"))
-        left_out.update(waiting([item for item in items if item not in left_out], turn, turns))
+        left_out.update(waiting(items, turn, turns))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

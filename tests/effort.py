@@ -70,7 +70,7 @@ def repeated(items: Iterable[pytest.Item], report: Path) -> list[pytest.Item]:
 
 
 def waiting(items: Iterable[pytest.Item], turn: int, turns: int) -> list[pytest.Item]:
-    """Those whose turn it is not: of the cases of each test every second is tried in one run, the others in the next.
+    """Those whose turn it is not, on a machine too slow to try all: of the cases of each test one share is tried.
 
     Which ones go together is left to a hash, or a run would see one value alone of a parameter. A test of one case is
     tried in each run.
