@@ -101,6 +101,8 @@ def test_what_one_object_did_in_any_order_is_what_a_fresh_one_finds(begun: Talk,
         assert one.history() == other.history() == talks[0].said, steps
         assert list(one.ledger()) == list(other.ledger()), steps
         check_against_the_library(one, talks[0].said, begun.format, steps)
+        assert one.compact().changed == other.compact().changed, steps  # from what it has kept, or read again
+        assert one.view() == other.view(), steps
         for talk in talks:
             talk.store.close()
 

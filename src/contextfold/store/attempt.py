@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from contextfold.conversation.history import History
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
@@ -28,6 +29,7 @@ from contextfold.redaction import redact
 from contextfold.store import loading, recording
 from contextfold.store.decision import Due
 from contextfold.store.finding import Finder
+from contextfold.store.kept import Kept
 from contextfold.store.layout import WHOLE, Layout, as_ranges, gone_from
 from contextfold.store.lease import Loan
 from contextfold.store.loading import Material
@@ -94,6 +96,7 @@ class Attempt:
             self.observer.emit("fallback_used", text, fallback=self.look.rules.policy.fallback)
         started = self.ports.clock.now()
         made = await self._made(question, means)
+        self._keep(material.layout, material.history, None if isinstance(made, Nothing) else made.compaction)
         if isinstance(made, Nothing) and made.cause != "summary_failed":
             return "nothing"  # no model was asked
         if isinstance(made, Nothing) or not await self._archived(made.compaction, question, means):
@@ -154,8 +157,7 @@ class Attempt:
             text = f"summary {stored.id} of session {thread} is prepared: {summary.message_count:,} messages"
             self.observer.emit("summary_prepared", text, summary=stored.id, seconds=round(summary.seconds, 3))
             return "made"
-        swap = partial(store.put_in_force, revision=state.revision, owner=owner)
-        if await ask(self.ports, swap, thread, stored.id, links):
+        if await self.flow.put_in_force(stored.id, links, self.ports, revision=state.revision, owner=owner):
             await self._unbind_appended(stored)
             return "made"
         # Losing the swap is no failure where what is in force is what was made here.
@@ -204,14 +206,28 @@ class Attempt:
         self.observer.emit("compaction_set_aside", text, problem=problem)
         return Material(WHOLE, await self._history(WHOLE), None)
 
-    async def _history(self, layout: Layout, until: int = 0) -> loading.PartialHistory:
-        folded = await self._folded(layout)
-        until = max(until, self.loaded.until)
-        messages = await self.reader.messages(loading.pass_ranges(layout, until), self.ports)
-        source = self.loaded.conversation.history.format
-        build_history = partial(loading.pass_history, source, layout, folded, messages, self.reader.count_text)
-        with reading(self.flow.thread, source, messages):
+    async def _history(self, layout: Layout, until: int = 0) -> History:
+        loaded, until = self.loaded, max(until, self.loaded.until)
+        read = loaded.conversation.history
+        if loaded.summary is None and layout == WHOLE and until == loaded.until:
+            return read  # nothing has left the view
+        kept = self.flow.memory.take(loaded.state, layout, until)
+        wanted = [range(kept.until, until)] if kept else loading.pass_ranges(layout, until)
+        messages = await self.reader.messages(wanted, self.ports)
+        with reading(self.flow.thread, read.format, messages):
+            if kept is not None:
+                await self.ports.compute(kept.history.extend, [message.wire for message in messages])
+                return kept.history
+            count_text, folded = self.reader.count_text, await self._folded(layout)
+            build_history = partial(loading.pass_history, read.format, layout, folded, messages, count_text)
             return await self.ports.compute(build_history)
+
+    def _keep(self, layout: Layout, history: History, record: Compaction | None) -> None:
+        """Keep a history for the next pass, unless that one folds it under this record."""
+        state = self.loaded.state
+        if not loading.folds(layout, record):
+            until = layout.after(len(history.messages))
+            self.flow.memory.keep(Kept(state.created_at, state.revision, layout, history, until))
 
     async def _folded(self, layout: Layout) -> StoredSummary | None:
         summary = self.loaded.summary
@@ -242,8 +258,8 @@ class Attempt:
         if not await archived(prepared.record, question, self._means(prepared.layout)):
             return False
         links = self._links(prepared.layout, prepared.record)
-        swap = partial(flow.store.put_in_force, revision=state.revision)
-        if await ask(self.ports, swap, flow.thread, prepared.id, links):
+        self._keep(prepared.layout, history, prepared.record)
+        if await flow.put_in_force(prepared.id, links, self.ports, revision=state.revision):
             text = f"summary {prepared.id} of session {flow.thread} was prepared, and is in force now"
             self.observer.emit("summary_adopted", text, summary=prepared.id, trigger=prepared.trigger)
             await self._unbind(prepared, history, state.revision + 1)
@@ -258,7 +274,7 @@ class Attempt:
         history = await self._history(made.layout, until=state.message_count)
         await self._unbind(made, history, state.revision)
 
-    async def _unbind(self, prepared: StoredSummary, history: loading.PartialHistory, revision: int) -> None:
+    async def _unbind(self, prepared: StoredSummary, history: History, revision: int) -> None:
         """What was thought while a summary waited was thought under the old view."""
         if is_thinking_asked_for(prepared.record, history.messages, self.look.rules.policy):
             return
@@ -271,7 +287,7 @@ class Attempt:
         row = recording.without_thinking(prepared, len(history.messages), revision=revision)
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
         # Where the session changes meanwhile, a refusal teaches it.
-        if not await ask(self.ports, partial(store.put_in_force, revision=revision), thread, stored.id, []):
+        if not await self.flow.put_in_force(stored.id, [], self.ports, revision=revision):
             self._discard(stored.id, "the session changed while it was made")
 
     def _discard(self, summary_id: int, problem: str) -> None:
@@ -301,8 +317,7 @@ class Attempt:
         store, thread = self.flow.store, self.flow.thread
         row = recording.with_recalled(summary, found, revision=state.revision, tokens=self.look.size.tokens)
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
-        swap = partial(store.put_in_force, revision=state.revision)
-        if not await ask(self.ports, swap, thread, stored.id, []):
+        if not await self.flow.put_in_force(stored.id, [], self.ports, revision=state.revision):
             self._discard(stored.id, "the session changed while it was made")
             return "lost"
         asked_by = state.message_count - 1

@@ -15,6 +15,7 @@ order of the steps of one call (``settling``), the steps (``attempt``), how thin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.store import recording
 from contextfold.store.decision import SessionSize
+from contextfold.store.kept import PassMemory
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
 from contextfold.store.request import EngineParts, SessionRequest, Settled
@@ -52,6 +54,7 @@ class Flow:
         self.policy = options.policy(means.policy)
         Limits.of(self.policy, means.windows.assumed().tokens)  # raises at once where they do not go together
         self.reader = Reader(store, thread, options.count_text(means.count_text))
+        self.memory = PassMemory()
         self.background = Background(self.policy.summary.parallel)
         self.fruitless: tuple[int, int] | None = None
         """Revision and length at which a pass changed nothing: it is not tried again until something changed."""
@@ -124,11 +127,20 @@ class Flow:
             if summary is None:
                 return None
             # where the session changed meanwhile, the loop looks at what is in force now
-            swap = partial(self.store.put_in_force, revision=state.revision, undoing=summary.id)
-            if await ask(ports, swap, self.thread, summary.parent_id, ()):
+            if await self.put_in_force(summary.parent_id, (), ports, revision=state.revision, undoing=summary.id):
                 text = f"summary {summary.id} of session {self.thread} is undone"
                 observer.emit("compaction_undone", text, summary=summary.id, parent=summary.parent_id)
                 return summary
+
+    async def put_in_force(
+        self, summary_id: int | None, links: Sequence[Any], ports: Ports, *, revision: int, **more: Any
+    ) -> bool:
+        """Show a summary of the session, or none. False where it is not at ``revision`` any more."""
+        swap = partial(self.store.put_in_force, revision=revision, **more)
+        if not await ask(ports, swap, self.thread, summary_id, links):
+            return False
+        self.memory.follow(revision)
+        return True
 
     async def _newest(self, ports: Ports, state: SessionState) -> tuple[SessionState, StoredSummary | None]:
         """The session, and the summary that an undo takes back."""

@@ -165,10 +165,15 @@ def pass_layout(summary: StoredSummary | None) -> tuple[Layout, Compaction | Non
     """The layout for a pass over a session with this summary in force, and the record as it reads there."""
     if summary is None:
         return WHOLE, None
-    # Only beyond the horizon: as long as it can be read, each pass works from all originals.
-    if len(gone_from(summary.layout, summary.record)) <= HORIZON:
+    if not folds(summary.layout, summary.record):
         return summary.layout, summary.record
     return fold(summary.layout, summary.record, summary.id, HORIZON // 2)
+
+
+def folds(layout: Layout, record: Compaction | None) -> bool:
+    """Whether a pass after this record folds the history. Only beyond the horizon: as long as it can be read, each pass
+    works from all originals."""
+    return len(gone_from(layout, record)) > HORIZON
 
 
 def pass_ranges(layout: Layout, until: int) -> list[range]:
