@@ -72,6 +72,14 @@ def test_an_error_after_content_is_left_to_the_caller() -> None:
         ({"type": "response.output_text.delta", "delta": "Hi"}, True),
         ({"type": "response.output_item.added", "item": {"type": "message"}}, False),
         ({"type": "response.content_part.added", "part": {"type": "output_text"}}, False),
+        ({"type": "response.output_text.delta", "delta": ""}, False),
+        ({"type": "content.delta", "delta": "", "snapshot": ""}, False),
+        ({"type": "logprobs.content.delta", "content": [], "snapshot": []}, False),
+        ({"type": "content_block_delta", "delta": {"type": "text_delta", "text": ""}}, False),
+        ({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": ""}}, True),
+        ({"type": "text", "text": "", "snapshot": ""}, False),
+        ({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": ""}}}, False),
+        ({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}}, True),
     ],
 )
 def test_what_counts_as_content(event: dict[str, Any], is_content: bool) -> None:

@@ -76,7 +76,7 @@ def _refusal(event: Any) -> dict[str, Any] | None:
 
 
 _WITHOUT_CONTENT = (
-    *("message_", "content_block_", "ping", "error", "chunk", "response.content_part.added"),
+    *("message_", "content_block_", "ping", "error", "chunk", "logprobs.", "response.content_part.added"),
     *("response.created", "response.queued", "response.in_progress", "response.failed"),
 )
 """How the events of the SDKs are called that may come before any content."""
@@ -97,8 +97,10 @@ def _has_content(event: Any) -> bool:
     kind = str(get(event, "type") or "")
     if kind in _OPENS:
         return get(get(event, "content_block") or get(event, "item"), "type") not in (None, "text", "message")
+    if _piece(event, kind) == "":
+        return False
     if kind:
-        return kind == "content_block_delta" or kind.endswith(".delta") or not kind.startswith(_WITHOUT_CONTENT)
+        return kind == "content_block_delta" or not kind.startswith(_WITHOUT_CONTENT)
     choices = get(event, "choices")
     if choices is None:
         return True  # none of the SDKs' own, such as a text: what it means is the caller's business
@@ -106,6 +108,16 @@ def _has_content(event: Any) -> bool:
     return any(
         value for choice in choices for name, value in as_mapping(get(choice, "delta")).items() if name != "role"
     )
+
+
+def _piece(event: Any, kind: str) -> Any:
+    """The text that an event brings, where it is one that does: the first piece is often empty, and stands for nothing
+    but that an answer begins. OpenAI's helper makes one of its own of the chunk with the role alone.
+    """
+    if kind == "text":  # of Anthropic's helper, beside the delta
+        return get(event, "text")
+    delta = get(event if kind else get(event, "contentBlockDelta"), "delta")
+    return delta if isinstance(delta, str) else get(delta, "text")
 
 
 class _Handed:
