@@ -11,14 +11,14 @@ import copy
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from building import conversation
 from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
-from contextfold.calls.recovery import shorter_answer
+from contextfold.calls.recovery import is_partly_read, shorter_answer
 from contextfold.calls.thinking import shorter_thinking
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
@@ -314,6 +314,22 @@ def test_a_window_that_is_learned_without_a_figure_is_below_what_was_refused_in_
     refused, *others = provider.sent[count:]
     assert refused > 5_000 > max(others)
     assert subject.windows.learned("", None) < refused
+
+
+@pytest.mark.parametrize("ratio", [0.8, 1.0, 1.5])
+@pytest.mark.parametrize("taken", [5, 60], ids=["little was taken", "more than half was taken"])
+def test_a_guess_in_a_conversation_that_was_counted_lies_between_half_of_what_was_refused_and_all_of_it(
+    ratio: float, taken: int
+) -> None:
+    limit = round(14_000 * ratio)
+    provider, subject = Provider(limit, names_limit=False, ratio=ratio), Compactor(window=100_000)
+    _, known = call("sync", subject, provider, conversation(taken))
+    assert known.calibration.observations
+    before = provider.sent[-1]
+    call("sync", subject, provider, conversation(110), known.compaction, calibration=known.calibration)
+    refused, again = provider.sent[-2:]
+    assert refused > limit >= again
+    assert subject.windows.learned("", None) == pytest.approx(max(before, refused / 2), rel=0.01)
 
 
 @COLORS
@@ -829,6 +845,53 @@ def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(color: s
     response, _ = call(color, Compactor(window=100_000), send, conversation(80))
     assert response is answers[1]
     assert sent[1] < sent[0] / 1.5
+
+
+@pytest.mark.parametrize(
+    "usage", [{}, {"output_tokens": 900}, {"input_tokens": 0, "output_tokens": 900}, {"input_tokens": 14_000}]
+)
+def test_an_answer_that_the_window_cut_off_is_asked_for_again_whatever_its_usage_leaves_out(
+    usage: dict[str, int],
+) -> None:
+    """Without the prompt's count no limit follows: the tokens of an answer alone are none."""
+    answers = [{"stop_reason": "model_context_window_exceeded", "usage": usage}, {"stop_reason": "end_turn"}]
+    sent: list[int] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(count_tokens(view))
+        return answers[len(sent) - 1]
+
+    response, _ = call("sync", Compactor(window=100_000), send, conversation(80))
+    assert response is answers[1]
+    assert 1_000 < sent[1] < sent[0]
+
+
+@pytest.mark.parametrize(
+    ("observations", "ratio", "estimated", "texts", "least"),
+    [
+        (0, 1.0, 10_000, 10_000, 7_000),
+        (1, 1.0, 10_000, 10_000, 7_000),
+        (2, 1.0, 10_000, 10_000, 8_500),  # corrected by what this conversation's provider reported
+        (2, 1.3, 10_000, 10_000, 8_500),  # never above the estimate
+        (2, 0.5, 10_000, 10_000, 4_250),
+        (0, 1.0, 10_000, 2_000, 1_400),  # the rest is media and reasoning
+        (0, 1.0, 10_000, 999, 0),
+        (0, 1.0, 1_000, 1_000, 700),
+        (0, 1.0, 999, 999, 0),
+    ],
+)
+def test_a_prompt_counts_as_read_in_part_below_a_share_of_its_texts_and_never_where_it_is_short(
+    observations: int, ratio: float, estimated: int, texts: int, least: int
+) -> None:
+    """``least``: what a provider reports at least that has read it all."""
+    view = replace(
+        Compactor(window=100_000).compact(conversation(2)),
+        calibration=Calibration(ratio, observations),
+        estimated_tokens=estimated,
+        _text_tokens=lambda: texts,
+    )
+    assert not is_partly_read(least, view)
+    assert is_partly_read(least - 1, view) is (least > 0)
 
 
 def test_small_prompts_and_hosted_tools_are_never_taken_for_truncated() -> None:

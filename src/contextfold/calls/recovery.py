@@ -149,8 +149,9 @@ class Exchange:
     def _unread(self, usage: Usage, result: CompactionResult) -> Overflow | None:
         """Whether an answer that came as a success was given without reading the whole prompt."""
         if usage.finish in CUT_OFF_BY_WINDOW:
-            both = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-            return Overflow("truncated_silently", both or None, usage.input_tokens)
+            # An answer's tokens alone are no limit.
+            both = usage.input_tokens + (usage.output_tokens or 0) if usage.input_tokens else None
+            return Overflow("truncated_silently", both, usage.input_tokens)
         read, endpoint, model = usage.input_tokens, self.request.endpoint, self.request.model
         if read is None or not self.windows.trusts(endpoint, model) or not is_partly_read(read, result):
             return None
