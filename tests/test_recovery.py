@@ -550,6 +550,49 @@ def test_a_send_without_an_answer_limit_gets_the_providers_own_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("used", "asked", "then"),
+    [
+        (9_900, None, []),
+        (9_900, 8_000, []),
+        (9_900, 256, []),
+        (9_900, 150, [50]),
+        (9_000, 8_000, [900]),
+        (9_000, None, [900]),
+    ],
+)
+def test_where_nothing_can_leave_as_good_as_no_answer_is_for_those_alone_who_asked_for_as_little(
+    used: int, asked: int | None, then: list[int]
+) -> None:
+    """All others get the provider's own words: many a client makes its own room then."""
+    limits: list[int | None] = []
+
+    def send(view: Wire, max_tokens: int | None) -> str:
+        limits.append(max_tokens)
+        if len(limits) == 1:
+            raise Refused(f"input length and `max_tokens` exceed context limit: {used} + {asked or 32_000} > 10000")
+        return "fine"
+
+    wire = [{"role": "user", "content": "all of it " * 3_000}]
+    if then:
+        assert call("sync", Compactor(window=100_000), send, wire, max_tokens=asked)[0] == "fine"
+    else:
+        with pytest.raises(Refused):
+            call("sync", Compactor(window=100_000), send, wire, max_tokens=asked)
+    assert limits == [asked, *then]
+
+
+@pytest.mark.parametrize(("ratio", "length", "compacts"), [(0.5, 90, True), (1.0, 60, False), (1.5, 60, True)])
+def test_what_a_refusal_counted_of_one_conversation_brings_a_pass_of_another_on_and_puts_none_off(
+    ratio: float, length: int, compacts: bool
+) -> None:
+    """As words of one may be lighter than those of the next."""
+    provider, subject = Provider(1_000_000, ratio=ratio), Compactor(window=17_000)
+    subject.windows.learn_counted("", None, 6_000, round(ratio * 6_000), is_refusal=True)
+    _, result = call("sync", subject, provider, conversation(length))
+    assert result.changed is compacts
+
+
+@pytest.mark.parametrize(
     ("limit", "used", "asked", "lowered"),
     [
         (10_000, 6_000, 8_000, 3_900),

@@ -60,9 +60,6 @@ estimate is within a quarter of every tokenizer tried."""
 MOST_CUT_SHORT = 3
 """Refusals of a request that leave open how long its prompt is: from the third on it would be twice the estimate."""
 
-MOST_HALVINGS = 12
-"""A history of any size is gone after as many; more would mean that nothing gets smaller."""
-
 
 class Compact(Protocol):
     """Makes the next view. ``window``: compact for this many tokens; ``revise``: make the record without a pass."""
@@ -238,11 +235,9 @@ class Exchange:
         return self._resending(overflow, smaller) if smaller.tokens_after < result.tokens_after else None
 
     async def _halve(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
-        self._halvings += 1
-        if self._halvings > MOST_HALVINGS:
-            return None
         smaller = await self._revised(halved, overflow, result)
         if smaller is not None:
+            self._halvings += 1
             self.observer.emit(
                 "history_halved",
                 f"the older half was dropped: {result.tokens_after:,} tokens became {smaller.tokens_after:,}",
