@@ -897,7 +897,10 @@ def test_an_answer_that_the_window_cut_off_is_asked_for_again_whatever_its_usage
     usage: dict[str, int],
 ) -> None:
     """Without the prompt's count no limit follows: the tokens of an answer alone are none."""
-    answers = [{"stop_reason": "model_context_window_exceeded", "usage": usage}, {"stop_reason": "end_turn"}]
+    answers: list[dict[str, Any]] = [
+        {"stop_reason": "model_context_window_exceeded", "usage": usage},
+        {"stop_reason": "end_turn"},
+    ]
     sent: list[int] = []
 
     def send(view: Wire) -> dict[str, Any]:
