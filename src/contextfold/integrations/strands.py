@@ -16,6 +16,7 @@ What belongs here: when Strands asks, and which of its messages are which of our
 from __future__ import annotations
 
 import hashlib
+import operator
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -44,7 +45,12 @@ from contextfold.window import LARGE_MARK, LARGE_WINDOW, LEAST_WINDOW, by_window
 
 try:
     from strands._async import is_run_async_bridge
-    from strands.agent.conversation_manager import ConversationManager
+    from strands.agent.conversation_manager import (
+        ConversationManager,
+        NullConversationManager,
+        SlidingWindowConversationManager,
+        SummarizingConversationManager,
+    )
     from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
 except ImportError as error:
     raise ImportError(
@@ -108,6 +114,7 @@ class CompactionManager(ConversationManager):
         self._shown: list[Any] = []
         """The contents of the view's messages, as they were put there."""
         self._refusals = 0
+        self._is_listening = False
         self._originals = Originals(_BEDROCK)
         """What stands behind the views of this process: a snapshot that is loaded brings one of them back."""
 
@@ -121,11 +128,14 @@ class CompactionManager(ConversationManager):
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Compact before each call of the model, and learn from each answer."""
         super().register_hooks(registry, **kwargs)
+        self._is_listening = True
         registry.add_callback(BeforeModelCallEvent, self._before_model)
         registry.add_callback(AfterModelCallEvent, self._after_model)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Compact if it is due. Called when the agent has answered: a failure is logged, and changes nothing."""
+        self._refusals = 0
+        self._listen(agent)
         try:
             self._take(agent, self._managed(agent))
         except ContextfoldError as failure:
@@ -139,6 +149,7 @@ class CompactionManager(ConversationManager):
         if e is None:
             self._take(agent, self._managed(agent, force=True))
             return
+        self._listen(agent)
         self._refusals += 1
         if self._refusals > MOST_REFUSALS:
             e.add_note(f"contextfold: {MOST_REFUSALS} smaller and smaller requests were refused as too long")
@@ -157,15 +168,22 @@ class CompactionManager(ConversationManager):
     def restore_from_session(self, state: dict[str, Any]) -> list[Message] | None:
         """Take up a stored record. The session then gives the agent all messages: nothing is removed from them yet.
 
-        Raises ``ValueError`` for the state of another manager, as Strands expects it.
+        The state of one of Strands' own managers is none of ours: of what it left out, the session has the originals.
+        Raises ``ValueError`` for the state of any other manager, as Strands expects it.
         """
-        super().restore_from_session(state)
+        if state.get("__name__") not in _OF_STRANDS:
+            super().restore_from_session(state)
         # With a count the session would leave out as many messages, and a record is read against all of them.
         self.removed_message_count = 0
         stored = state.get("compaction")
         self.compaction = stored_record("the manager's state", stored)
         self._history, self._view, self._shown, self._refusals = [], [], [], 0
         return None
+
+    def _listen(self, agent: Agent) -> None:
+        """Register the hooks of a manager that the agent was given after it was made, which Strands does not do."""
+        if not self._is_listening:
+            agent.hooks.add_hook(self)
 
     # ---- the view ----------------------------------------------------------------------------------------------------
 
@@ -195,8 +213,9 @@ class CompactionManager(ConversationManager):
     def _refused(self, agent: Agent, error: Exception) -> CompactionResult:
         """The result whose view follows a refusal, for Strands to send."""
         results: list[CompactionResult] = []
+        sent = None if _is_same(agent.messages, self._view) else list(agent.messages)
         asked = self._asked(agent, on_result=results.append)
-        self.compactor.call(_refusing(error), self._history, self.compaction, **asked)
+        self.compactor.call(_refusing(error, sent), self._history, self.compaction, **asked)
         return results[-1]
 
     async def _to_send(self, agent: Agent) -> CompactionResult:
@@ -239,11 +258,7 @@ class CompactionManager(ConversationManager):
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""
         view, history = self._view, self._history
-        if (
-            view
-            and len(messages) >= len(view)
-            and all(one is other for one, other in zip(messages, view, strict=False))
-        ):
+        if view and _is_same(messages[: len(view)], view):
             new = messages[len(view) :]
             self._history = [*self._redacted(), *new]
             self._shows(messages)
@@ -356,6 +371,12 @@ def _apart(message: Message) -> list[Any]:
 
 _BEDROCK = formats.get(FORMAT)
 
+_OF_STRANDS = frozenset(
+    manager.__name__
+    for manager in (NullConversationManager, SlidingWindowConversationManager, SummarizingConversationManager)
+)
+"""Managers whose sessions go on under this one."""
+
 Send = Callable[[list[Any]], Any]
 
 
@@ -363,16 +384,20 @@ def _given(view: list[Any]) -> None:
     """Sends nothing: the view is all that is wanted."""
 
 
-def _refusing(error: Exception) -> Send:
-    """Tells the engine what Strands was refused."""
+def _is_same(messages: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(messages) == len(others) and all(map(operator.is_, messages, others))
+
+
+def _refusing(error: Exception, sent: Sequence[Any] | None) -> Send:
+    """Tells the engine what Strands was refused: the view, or a list that was ``sent`` before a view was made of it."""
     refusal = error if classify(error) is not None else ContextOverflow(text_of(error))
     views = 0
 
     def send(view: list[Any]) -> None:
         nonlocal views
         views += 1
-        # The first view is refused as it was there, and the next one is taken.
-        if views == 1:
+        # The first view is refused as it was there, and the next one is taken. One that was never there is taken, too.
+        if views == 1 and (sent is None or _is_same(view, sent)):
             raise refusal
 
     return send

@@ -26,6 +26,11 @@ strands = pytest.importorskip("strands")
 boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
+from strands.agent.conversation_manager import (  # noqa: E402
+    NullConversationManager,
+    SlidingWindowConversationManager,
+    SummarizingConversationManager,
+)
 from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
 from strands.hooks import AfterModelCallEvent, BeforeToolCallEvent, HookProvider  # noqa: E402
 from strands.models import BedrockModel, Model  # noqa: E402
@@ -555,7 +560,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(PolicyError, match="same"):
         CompactionManager(window=WINDOW, summarizer="same")
     with pytest.raises(ValueError, match="Invalid conversation manager state"):
-        CompactionManager(window=WINDOW).restore_from_session({"__name__": "Another"})
+        CompactionManager(window=WINDOW).restore_from_session({"__name__": "Another", "removed_message_count": 0})
 
 
 @pytest.mark.strict
@@ -639,3 +644,80 @@ def test_models_that_take_turns_each_keep_what_their_refusals_taught() -> None:
                 ask(agent, f"Question {turn}")
         refused = [request for request in server.requests if request.status != 200]
     assert 1 <= len(refused) <= 2
+
+
+@crossed(
+    first=(
+        NullConversationManager(),
+        SlidingWindowConversationManager(window_size=6),
+        SummarizingConversationManager(),
+    ),
+    quick=3,
+)
+def test_a_session_of_strands_own_managers_goes_on_with_all_that_was_ever_said(first: Any, tmp_path: Path) -> None:
+    def opened(server: ProviderServer, manager: Any) -> Any:
+        session = FileSessionManager(session_id="one", storage_dir=str(tmp_path))
+        return agent_of(server, manager, agent_id="it", session_manager=session)
+
+    def resumed() -> CompactionManager:
+        return CompactionManager(window=WINDOW, trigger=("messages", 16))
+
+    with provider(answers=lambda request: Answer("It is done.")) as server:
+        before = opened(server, first)
+        for turn in range(8):
+            ask(before, f"Question {turn}: " + f"word{turn} " * 80)
+        manager = resumed()
+        agent = opened(server, manager)
+        assert [message["content"][0]["text"][:11] for message in agent.messages[::2]] == [
+            f"Question {turn}:" for turn in range(8)
+        ]
+        ask(agent, "And now?")
+        assert {request.status for request in server.requests} == {200}
+        assert_honest(agent, manager, 18)
+        assert len(opened(server, resumed()).messages) == 18
+
+
+@pytest.mark.parametrize("color", COLORS)
+def test_an_agent_that_is_given_its_manager_later_is_refused_once_as_any_other(color: str) -> None:
+    """Strands registers the hooks of a manager only while an agent is made."""
+    manager = CompactionManager(window=100_000)
+    with provider() as server:
+        agent = agent_of(server, SlidingWindowConversationManager())
+        agent.conversation_manager = manager
+        for turn in range(12):
+            assert "is done" in ask(agent, f"Question {turn}", color)
+        statuses = [request.status for request in server.requests]
+    assert statuses.count(400) == 1
+    assert manager.calibration.observations > 10
+    assert_honest(agent, manager, 120)
+
+
+def test_what_was_refused_is_what_was_sent_and_no_view_that_was_made_later() -> None:
+    """A hook behind ours, or a manager that was just given, may have sent a list that no view was made of."""
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        agent.messages[:] = [
+            {"role": "user" if n % 2 == 0 else "assistant", "content": [{"text": f"note {n} " * 300}]}
+            for n in range(61)
+        ]
+        manager.reduce_context(agent, ContextWindowOverflowException("too long"))
+    assert manager.result.window == WINDOW
+    assert manager.result.tokens_after > WINDOW // 5
+
+
+def test_refusals_of_earlier_calls_leave_the_next_call_its_own() -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        ask(agent, "Question 0")
+        server.faults.add(Fault.overflows("bedrock"))
+        for _ in range(MOST_REFUSALS):
+            with pytest.raises(ContextWindowOverflowException):
+                ask(agent, "And now?")
+        server.faults.clear()
+        agent.messages.extend(
+            {"role": "assistant" if n % 2 == 0 else "user", "content": [{"text": f"note {n} " * 50}]} for n in range(20)
+        )
+        server.faults.add(Fault.overflows("bedrock"), times=1)
+        assert "is done" in ask(agent, "Go on.")
