@@ -15,64 +15,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import math
 import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from benchmarks.passes import WINDOW, Message, large_inputs, one_output, session, short
 
 from contextfold import Compactor, observe, redaction
-
-AT_MOST = 0.020
-"""Seconds. A loop that answers others as well is late by no more than a frame of a film."""
+from holds import AT_MOST, TRIES, Holds, turns, watched
 
 CLEARLY = 10.0
 """What takes as many times as long in each try holds the loop, whatever else the machine does."""
-
-TRIES = 3
-"""A thread may be slowed down by what runs beside it; what the code does comes back."""
-
-Holds = list[tuple[float, str]]
-
-
-@contextmanager
-def watched(holds: Holds) -> Iterator[None]:
-    """Notes how long each call of a C function takes in threads that are started meanwhile, where it calls nothing."""
-    own = threading.local()
-
-    def look(frame: FrameType, event: str, called: Any) -> None:
-        calls: list[float] = own.__dict__.setdefault("calls", [])
-        if event == "c_call":
-            calls.append(time.thread_time())
-        elif event.startswith("c_") and calls:
-            holds.append((time.thread_time() - calls.pop(), f"{called.__qualname__} in {frame.f_code.co_qualname}"))
-            holds[:] = [max(holds)] if len(holds) > 100 else holds
-        elif event == "call":  # a C function that runs Python code holds nothing
-            calls[:] = [math.inf] * len(calls)
-
-    threading.setprofile(look)
-    try:
-        yield
-    finally:
-        threading.setprofile(None)
-
-
-async def turns(holds: Holds, clock: Callable[[], float] = time.thread_time) -> None:
-    """Notes how long the loop's own thread computes from one turn of this task to the next, or whatever has a clock."""
-    before = clock()
-    while True:
-        await asyncio.sleep(0.001)
-        now = clock()
-        holds.append((now - before, "the loop's own thread"))
-        before = now
 
 
 @contextmanager
@@ -188,6 +146,8 @@ def test_a_store_takes_a_megabyte_beside_the_event_loop(tmp_path: Path) -> None:
 WRITTEN = {
     "2 MB of Chinese prose": ("夜间导入太慢，请先看日志。", 150_000),
     "2 MB of log in Turkish": ("worker-{} kayıt okundu: kullanıcı İstanbul şubesinde refreshUserToken\n", 30_000),
+    "5 MB of blanks": (" ", 5_000_000),
+    "5 MB of line ends": ("\n", 5_000_000),
     "2 MB of prose on one line": ("The report of worker {} came in time and was read. ", 40_000),
 }
 """A line, and how often it is said."""

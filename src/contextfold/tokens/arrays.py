@@ -19,15 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from contextfold.tokens import rates
-from contextfold.tokens.estimate import CUT, LONG_RUNS, after, hundredths, stretches
+from contextfold.tokens.estimate import CUT, LONGEST, after, has_long_run, hundredths, stretches
 
 Ints = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
-
-LONGEST = 4_096
-"""Characters. Encoded data of that length and more is priced by samples."""
 
 _TOGETHER = 32_768
 """Characters that are priced together: arrays of this size stay in the processor's cache, and hold no thread up."""
@@ -148,12 +145,7 @@ def _parts(text: str) -> list[str]:
     long = list(stretches(text))  # as ``hundredths`` does, so that no search holds other threads up
     if not text.isascii() and any(_CYRILLIC.search(some) for some in long):
         return [text]  # the language of words is judged over the whole
-    return [part for some in long for part in ([some] if _has_long_run(some) else stretches(some, _PART, CUT))]
-
-
-def _has_long_run(text: str) -> bool:
-    """Whether there is encoded data in a text, which is sampled as a whole."""
-    return len(text) >= LONGEST and LONG_RUNS.search(text) is not None
+    return [part for some in long for part in ([some] if has_long_run(some) else stretches(some, _PART, CUT))]
 
 
 def _of_parts(texts: Sequence[str]) -> Numbers:

@@ -55,6 +55,9 @@ ALPHABETIC_WORDS = re.compile(rf" ?[{_ALPHABETIC}]{{1,64}}")
 WIDE_RUNS = re.compile(rf"(?: ?[{_WIDE}]+(?:(?<!\w)[\r\n]+)?)+")
 """Chinese, kana, signs, emoji: what is priced by the character, with the white space that a tokenizer joins to it."""
 
+LONGEST = 4_096
+"""Characters. Encoded data of that length and more (``LONG_RUNS``) is priced by samples."""
+
 LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 """Encoded data. Looking behind makes a run be tried once only, from its start: linear on any input."""
 
@@ -163,9 +166,9 @@ def _next_cut(text: str, look: int, where: re.Pattern[str]) -> re.Match[str] | N
 
 def _price(text: str, is_russian: bool | None = None) -> int:
     price = 0
-    if len(text) >= 4096:
+    if has_long_run(text):
         price = sum(_sampled(run) for run in LONG_RUNS.findall(text))
-        text = LONG_RUNS.sub("", text) if price else text
+        text = LONG_RUNS.sub("", text)
     if not text.isascii():
         words = ALPHABETIC_WORDS.findall(text)
         russian = looks_russian(words) if is_russian is None else is_russian
@@ -175,7 +178,17 @@ def _price(text: str, is_russian: bool | None = None) -> int:
             characters = Counter("".join(runs))
             price += sum(count * wide_price(character) for character, count in characters.items())
             text = WIDE_RUNS.sub(PLACE, text)
-    return price + sum(map(piece_price, PIECES.findall(text)))
+    if len(text) <= _LOOKED_AT:
+        return price + sum(map(piece_price, PIECES.findall(text)))
+    # Megabytes of blanks or of signs, which no stretch ends in: other threads run between two pieces.
+    return price + sum(piece_price(piece[0]) for piece in PIECES.finditer(text))
+
+
+def has_long_run(text: str) -> bool:
+    """Whether there is encoded data in a text, which is sampled as a whole."""
+    if len(text) < LONGEST:
+        return False
+    return any(LONG_RUNS.search(text, n, n + _LOOKED_AT + LONGEST) for n in range(0, len(text), _LOOKED_AT))
 
 
 def _sampled(run: str) -> int:
