@@ -92,14 +92,17 @@ class Views:
         # With a guess a `CannotFit` is not final: one more try, with a window that holds what must stay.
         is_guess = window is None and gives_way(found, request)
         try:
-            call = _Call(self, conversation, request, observer, ports, found, window, is_guess or window is not None)
+            overhead = await _overhead(conversation, request, ports)
+            is_trial = is_guess or window is not None
+            call = _Call(self, conversation, request, observer, ports, found, window, is_trial, overhead)
             try:
                 return await call.result(revise)
             except CannotFit as error:
                 if not is_guess:
                     raise
                 found = widened(found, error, observer)
-            return await _Call(self, conversation, request, observer, ports, found, None, False).result(revise)
+            call = _Call(self, conversation, request, observer, ports, found, None, False, overhead)
+            return await call.result(revise)
         finally:
             self._memory.put_back(conversation)
 
@@ -108,7 +111,8 @@ class Views:
         found = await self.windows.find(request.endpoint, request.model, ports, observer)
         conversation = await ports.compute(self._open, request, observer)
         try:
-            trigger = _Call(self, conversation, request, observer, ports, found, None, False).due()
+            overhead = await _overhead(conversation, request, ports)
+            trigger = _Call(self, conversation, request, observer, ports, found, None, False, overhead).due()
             return trigger.reason if trigger else None
         finally:
             self._memory.put_back(conversation)
@@ -150,6 +154,7 @@ class _Call:
         window: Window,
         smaller: int | None,
         is_trial: bool,
+        overhead: Mapping[str, int],
     ) -> None:
         self.views = views
         self.conversation = conversation
@@ -159,7 +164,7 @@ class _Call:
         self.window = window
         self.policy, limits = bounds(views.policy, window, views.windows.assumed(request.model))
         self.calibration = request.calibration
-        self.overhead = overhead_of(conversation.history.counter, request)
+        self.overhead = overhead
         limits = limits if smaller is None else limits.shrunk(smaller)
         self.limits = limits.beside(self.policy, self._counted(conversation.history.head_tokens))
         # No method of this object: what refers to itself, and to a list of all messages, would stay until Python's
@@ -457,6 +462,17 @@ def follow(
         # The history was rewound to before the view changed: what is thought from here on is thought under this view.
         previous = previous.model_copy(update={"thinking_from": len(conversation.history.messages)})
     conversation.rebuild(None if problem else previous)
+
+
+async def _overhead(conversation: KnownConversation, request: Request, ports: Ports) -> dict[str, int]:
+    """As ``overhead_of``. Declarations of tools are written as JSON at each request, and may be megabytes."""
+    counter = conversation.history.counter
+    is_short = not request.tools and len(request.system or "") < _SHORT
+    return overhead_of(counter, request) if is_short else await ports.compute(overhead_of, counter, request)
+
+
+_SHORT = 65_536
+"""Characters of a system prompt that are counted at once, in a few milliseconds."""
 
 
 def overhead_of(counter: TokenCounter, request: Request) -> dict[str, int]:

@@ -90,7 +90,7 @@ class SessionCall:
         overhead = settled.size.overhead
         kept = [message for message, wire in zip(history.messages, history.wire, strict=True) if wire is not None]
         policy = settled.rules.policy
-        beside = views.overhead_of(counter, Turn((), system=self._request.system, tools=self._request.tools))
+        turn = Turn((), system=self._request.system, tools=self._request.tools)
         return CompactionResult(
             messages=settled.copies(),
             compaction=record,
@@ -106,7 +106,7 @@ class SessionCall:
             window_source=source,
             calibration=Turn(()).calibration,
             estimated_tokens=conversation.view.tokens + overhead,
-            _floor=partial(floor_of, kept, counter, policy, beside),
+            _floor=lambda: floor_of(kept, counter, policy, views.overhead_of(counter, turn)),
             _text_tokens=partial(views.text_tokens, settled.wire, target, counter),
         )
 

@@ -140,9 +140,12 @@ class Settling:
         it left, so a row of small ones takes several times as long and quotes less well."""
         loaded = await self.reader.view(state, self.ports)
         is_free, total = self.flow.means.summarizer is None, state.message_count
+        counter, system, tools = loaded.conversation.history.counter, self.request.system, self.request.tools
+        # Declarations of tools are written as JSON to be counted, and may be megabytes.
+        overhead = await self.ports.compute(loading.overhead_of, counter, system, tools) if system or tools else {}
         most_tokens, most_messages = (ENOUGH_TOKENS, ENOUGH_MESSAGES) if is_free else (PAID_TOKENS, PAID_MESSAGES)
         while True:
-            look = self._measured(loaded)
+            look = self._measured(loaded, overhead)
             size = look.size
             is_enough = size.new_tokens > most_tokens or size.new_messages > most_messages
             if loaded.until >= total or (is_enough and not resting and look.rules.due(size)):
@@ -156,9 +159,7 @@ class Settling:
             if loaded.until < total:
                 self._tell_progress(f"{loaded.until:,} of {total:,} messages are read", loaded)
 
-    def _measured(self, loaded: Loaded) -> Look:
-        counter = loaded.conversation.history.counter
-        overhead = loading.overhead_of(counter, self.request.system, self.request.tools)
+    def _measured(self, loaded: Loaded, overhead: dict[str, int]) -> Look:
         options, more = self.flow.options, sum(overhead.values())
         limits = self.limits.beside(self.policy, more + loaded.conversation.history.head_tokens)
         rules = SessionRules(options, self.policy, options.limits(limits, more))
