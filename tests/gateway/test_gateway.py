@@ -25,6 +25,7 @@ from yarl import URL
 
 from building import thinking_turns
 from contextfold import count_tokens
+from contextfold.gateway.conversations import Conversations
 from contextfold.gateway.refusals import HOLD_SECONDS
 from contextfold.gateway.serve import InThread
 from contextfold.gateway.upstream import proxy_for
@@ -222,10 +223,7 @@ def test_above_it_a_conversation_of_many_windows_goes_on_and_every_request_exten
 
 
 def _end_of_messages(raw: bytes, key: str) -> int:
-    from contextfold.gateway.body import scan
-
-    start = raw.index(b'"%s":[' % key.encode()) + len(key) + 3
-    return scan(raw, start) - 1
+    return Conversations().read(b"", raw, key, lambda message: (message, False))[0].end
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])

@@ -28,8 +28,9 @@ from contextfold import formats
 from contextfold.json_values import same as same_value
 
 _BLANK = b" \t\r\n"
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
-_SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]}]+', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"]*"|[\[\]{}]')
+"""In what ``_plainly`` gives."""
+_SCALAR = re.compile(rb'"[^"]*"|[^\s,\]}]+')
 _GAP = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
 
 
@@ -106,7 +107,8 @@ class Body:
         inside = b",".join(pieces)
         if not changes:
             return b"".join((self.raw[: self.start], inside, self.raw[self.spans[-1][1] if self.spans else self.end :]))
-        fields = json.loads(self.raw)  # orjson reads integers beyond 64 bits as floats, and here they are written again
+        # Without the messages, which may be megabytes. orjson would read integers beyond 64 bits as floats.
+        fields = json.loads(self.raw[: self.start] + self.raw[self.end :])
         del fields[key]
         told = {**fields, **changes}
         members = [dumped(name) + b":" + dumped(told[name]) for name in told if changes.get(name, 0) is not None]
@@ -170,7 +172,7 @@ square of the body's length."""
 def _opening_by_depth(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:
     """``opening_of`` in one walk: the first list of this name that is a field of the body itself."""
     depth, wanted = 0, re.compile(rb'"%s"\s*:\s*\[' % re.escape(key.encode()))
-    for token in _TOKEN.finditer(raw):
+    for token in _TOKEN.finditer(_plainly(raw)):
         first = raw[token.start()]
         if first in b"{[":
             depth += 1
@@ -319,34 +321,48 @@ def _parsed(raw: bytes) -> Any:
 
 def _append_spans(raw: bytes, position: int, new: Sequence[Any], spans: list[tuple[int, int]]) -> int:
     """Append where each of the new elements stands; the position behind the last one."""
+    plainly, shift = b"", 0
     for entry in new:
         gap = _GAP.match(raw, position)
         begin = gap.end() if gap else position
-        position = _end_of(raw, begin, entry)
+        if (length := _length_as_written(raw, begin, entry)) is None:
+            if not plainly:
+                plainly, shift = _plainly(raw[begin:]), begin
+            position = scan(plainly, begin - shift) + shift
+        else:
+            position = begin + length
         spans.append((begin, position))
     return position
 
 
-def _end_of(raw: bytes, begin: int, entry: Any) -> int:
+def _length_as_written(raw: bytes, begin: int, entry: Any) -> int | None:
+    """Of an element of the list that stands there as we would write it; None where it is written otherwise."""
     try:
         written = orjson.dumps(entry)
     except TypeError:  # a lone surrogate, or a number beyond 64 bits
-        return scan(raw, begin)
-    if isinstance(entry, dict) and raw.startswith(written, begin):
-        return begin + len(written)
-    return scan(raw, begin)
+        return None
+    return len(written) if isinstance(entry, dict) and raw.startswith(written, begin) else None
 
 
-def scan(raw: bytes, begin: int) -> int:
-    """Where the JSON value that begins at ``begin`` ends. The body is known to be valid."""
-    if raw[begin : begin + 1] not in (b"{", b"["):
-        found = _SCALAR.match(raw, begin)
+def _plainly(raw: bytes) -> bytes:
+    """JSON, as long, in which each quotation mark begins or ends a string. To step over escapes takes a pattern a tenth
+    of a second per megabyte of them, in one call that holds the interpreter.
+    """
+    return raw.replace(b"\\\\", b"..").replace(b'\\"', b"..")
+
+
+def scan(plainly: bytes, begin: int) -> int:
+    """Where the JSON value that begins at ``begin`` ends. The body is known to be valid; ``plainly``: without escapes
+    before quotation marks.
+    """
+    if plainly[begin : begin + 1] not in (b"{", b"["):
+        found = _SCALAR.match(plainly, begin)
         if found is None:
             raise Unreadable("an element of the list has no end")
         return found.end()
     depth = 0
-    for token in _TOKEN.finditer(raw, begin):
-        first = raw[token.start()]
+    for token in _TOKEN.finditer(plainly, begin):
+        first = plainly[token.start()]
         if first in b"{[":
             depth += 1
         elif first in b"}]":

@@ -47,7 +47,7 @@ class KnownParts:
     state: Any = None
     """The caller's: the record in force and what usage taught."""
     answers: Sequence[bytes] = ()
-    """What it is found by where its client says or writes something otherwise, once it is remembered."""
+    """What it is found by where its client says or writes something otherwise."""
 
     @property
     def opening(self) -> bytes:
@@ -79,6 +79,40 @@ class Beginning:
         tail = old.raw[old.end :]
         rest = raw[end : len(raw) - len(tail)] if raw.endswith(tail) else raw[end:]
         return head + rest if head else rest
+
+    def new_length(self, raw: bytes) -> int:
+        """Bytes of the new body that have to be read."""
+        old = self.known.body if self.known is not None else None
+        return len(raw) - (old.spans[self.same - 1][1] - old.start if old is not None and self.same else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A body taken apart, and what its conversation is known by."""
+
+    body: Body
+    known: KnownParts | None
+    """The conversation that it continues byte for byte."""
+    newest: Sequence[bytes]
+    """Of its newest answer, as ``KnownParts.answers``."""
+    earlier: Sequence[bytes] = ()
+    """The same of the answers by which another one is looked for."""
+
+
+def parts_of(raw: bytes, key: str, plainly: Plain, found: Beginning, said: Said = canonical) -> Parts:
+    """All that takes longer with a longer body. It changes nothing that is remembered, so a thread may do it.
+
+    Raises ``Unreadable``.
+    """
+    known = found.known
+    if known is not None:
+        body = take_apart(raw, key, found.start, found.before, known.body, plainly, found.same)
+        if continues(body, known.body):
+            return Parts(body, known, _newest(body, said))
+    body = take_apart(raw, key, found.start, found.before, None, plainly)
+    # The very same answers first: conversations of one job are told apart by the ids of their calls.
+    earlier = [digest for one in (canonical, said) for digest in _answers(body, _LATEST, one)]
+    return Parts(body, None, _newest(body, said), earlier)
 
 
 class Conversations:
@@ -115,14 +149,15 @@ class Conversations:
         a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.
         """
         found = found or self.find(scope, raw, key)
-        start, before, known = found.start, found.before, found.known
+        return self.known_of(scope, parts_of(raw, key, plainly, found, said))
+
+    def known_of(self, scope: bytes, parts: Parts) -> tuple[Body, KnownParts | None]:
+        """``read``, for a body that is taken apart already."""
+        body, known = parts.body, parts.known
         if known is not None:
-            body = take_apart(raw, key, start, before, known.body, plainly, found.same)
-            if continues(body, known.body):
-                return body, known
+            return body, known
         # Not the bytes of a known conversation. Its messages may still say the same, in a client that writes JSON in
         # another way.
-        body = take_apart(raw, key, start, before, None, plainly)
         known = self._ending(scope, body.chain)
         if known is not None and known.body.floor == body.floor:
             # the very objects of last time, by which the engine recognizes the conversation, behind its instructions
@@ -131,16 +166,15 @@ class Conversations:
             body.messages[start : len(old)] = old[start:]
             body.places.update(known.body.places)
             return body, known
-        return body, self._answered(scope, body, said)
+        return body, self._answered(scope, body, parts.earlier)
 
-    def _answered(self, scope: bytes, body: Body, said: Said) -> KnownParts | None:
+    def _answered(self, scope: bytes, body: Body, digests: Sequence[bytes]) -> KnownParts | None:
         """The conversation of these answers of the model, if what left its view is there as it was: a client may say
         something else in its task or a reminder at each turn.
         """
         looked_at = set[int]()
-        # The very same answers first: conversations of one job are told apart by the ids of their calls. Several answer
-        # alike where all that a model says is that it is done: the one that was used last first.
-        places = ((scope, key) for one in (canonical, said) for key in _answers(body, _LATEST, one))
+        # Several answer alike where all that a model says is that it is done: the one that was used last first.
+        places = ((scope, digest) for digest in digests)
         alike = (reversed(self._by_answers[place].values()) for place in places if place in self._by_answers)
         for known in chain.from_iterable(islice(found, _CANDIDATES) for found in alike):
             if known.body.floor != body.floor or id(known) in looked_at:
@@ -196,7 +230,7 @@ class Conversations:
         # Instructions alone may be those of any conversation.
         if known.body.chain and formats.opening(known.body.messages) < len(known.body.messages):
             self._by_end[scope, known.body.chain[-1]] = id(known)
-        known.answers = [*_answers(known.body, 1, canonical), *_answers(known.body, 1, said)]
+        known.answers = known.answers or _newest(known.body, said)
         for key in known.answers:
             self._by_answers.setdefault((scope, key), OrderedDict())[id(known)] = known
         self._bytes += len(known.body.raw)
@@ -244,6 +278,10 @@ def _answers(body: Body, most: int, said: Said) -> list[bytes]:
         told = said(body.messages[place]) + said(body.messages[before])
         keys.append(hashlib.blake2b(told, digest_size=16).digest())
     return keys
+
+
+def _newest(body: Body, said: Said) -> list[bytes]:
+    return [*_answers(body, 1, canonical), *_answers(body, 1, said)]
 
 
 def _is_answer(message: Any) -> bool:

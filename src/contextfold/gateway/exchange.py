@@ -28,7 +28,7 @@ from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_o
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import Body, Unreadable, canonical, person_of
 from contextfold.gateway.call import Both, GatewayCall, State, label_of, model_of, plain_name, weight
-from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts
+from contextfold.gateway.conversations import MOST_REMEMBERED, Beginning, Conversations, KnownParts, parts_of
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.headers import beside_view, of_own_request
@@ -53,6 +53,9 @@ T = TypeVar("T")
 
 SOON = 0.85
 """Share of the trigger from which on a model's summary is prepared beside the conversation, unless the policy says."""
+
+_AT_ONCE = 65_536
+"""Bytes that are taken apart in the event loop's own thread: a few milliseconds at most."""
 
 _SHORT = 2_048
 """Bytes. The stream of a shorter request is not held back: nothing could be taken from it."""
@@ -98,7 +101,9 @@ class Exchanges:
 
     async def start(self) -> None:
         """Open what the first request needs. A store that is down does not keep a gateway from starting."""
-        await asyncio.to_thread(self.compactor.windows.assumed, "gpt-5")  # loads the registry of models
+        AsyncPorts()  # loads what waits for threads; then the registry of models, and their prices
+        await asyncio.to_thread(self.compactor.windows.assumed, "gpt-5")
+        await asyncio.to_thread(price_of, 0, "gpt-5")
         await self.shared.hash_key()
         if self.shared.is_away:
             # said at once: a mistake in its address would be found out only by the first request that wants a record
@@ -217,8 +222,11 @@ class Exchanges:
     ) -> UpstreamAnswer:
         scope = await self.shared.scope(call, wire)
         found = found or self.conversations.find(scope, raw, wire.key)
-        plain = partial(self._plain, scope, wire)
-        body, known = self.conversations.read(scope, raw, wire.key, plain, found, wire.said)
+        taking_apart = partial(parts_of, raw, wire.key, partial(self._plain, scope, wire), found, wire.said)
+        # Megabytes that are new take a tenth of a second, in which all other requests would wait.
+        is_long = found.new_length(raw) > _AT_ONCE
+        parts = await asyncio.to_thread(taking_apart) if is_long else taking_apart()
+        body, known = self.conversations.known_of(scope, parts)
         self._kept.used(scope, body.messages)
         call.label = label_of(call, body.fields)
         name = body.fields.get("model")  # first in the bytes may stand an input of a tool
@@ -237,7 +245,7 @@ class Exchanges:
             if found.same < len(body.messages):
                 state.calibration = found.known.state.calibration
         call.state = state
-        self.conversations.remember(KnownParts(scope, body, state), known, wire.said)
+        self.conversations.remember(KnownParts(scope, body, state, parts.newest), known, wire.said)
         self.metrics.set("remembered_conversations", len(self.conversations))
         try:
             await self.shared.look_up(scope, body.chain, state, is_new=known is None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from contextfold.formats.openai_responses import is_reference
@@ -59,5 +60,6 @@ class KeptItems:
             return {"type": "reasoning", "id": name, "summary": []}
         if (data := self._items.get((scope, name))) is None:
             return entry
-        self._items.move_to_end((scope, name))
+        with suppress(KeyError):  # a thread asks, and the event loop may just have forgotten it
+            self._items.move_to_end((scope, name))
         return json.loads(data)  # orjson takes no half of an emoji, nor all integers
