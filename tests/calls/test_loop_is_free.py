@@ -146,8 +146,6 @@ def test_a_store_takes_a_megabyte_beside_the_event_loop(tmp_path: Path) -> None:
 WRITTEN = {
     "2 MB of Chinese prose": ("夜间导入太慢，请先看日志。", 150_000),
     "2 MB of log in Turkish": ("worker-{} kayıt okundu: kullanıcı İstanbul şubesinde refreshUserToken\n", 30_000),
-    "5 MB of blanks": (" ", 5_000_000),
-    "5 MB of line ends": ("\n", 5_000_000),
     "2 MB of prose on one line": ("The report of worker {} came in time and was read. ", 40_000),
 }
 """A line, and how often it is said."""
