@@ -27,6 +27,8 @@ from contextfold import (
     SummaryFailed,
 )
 from contextfold.conversation.groups import group
+from contextfold.conversation.history import History
+from contextfold.evidence import LineReader
 from contextfold.observe import Event
 from contextfold.passes import question
 
@@ -49,6 +51,32 @@ def test_a_short_conversation_comes_back_as_the_very_same_objects() -> None:
     assert all(new is old for new, old in zip(out.messages, wire, strict=True))
     assert out.ledger.counts()["kept"] == len(wire)
     assert out.tokens_before == out.tokens_after > 0
+
+
+@pytest.mark.parametrize("copied", [list, copy.deepcopy])
+def test_a_turn_reads_what_is_new_whoever_made_the_objects(
+    copied: Callable[[Wire], Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Callers that read a conversation from a database give other objects each time."""
+    read: list[int] = []
+    lines: list[int] = []
+    for kind, name, counted in ((History, "_decoded", read), (LineReader, "read", lines)):
+        real = getattr(kind, name)
+
+        def count(self: Any, some: Any, *more: Any, _real: Any = real, _counted: list[int] = counted) -> Any:
+            _counted.append(len(some))
+            return _real(self, some, *more)
+
+        monkeypatch.setattr(kind, name, count)
+    wire, compactor, previous, passes = conversation(80), Compactor(window=8_000), None, 0
+    for length in range(4, len(wire), 2):
+        read.clear()
+        out = compactor.compact(copied(wire[:length]), previous)
+        assert sum(read) <= 4, length
+        previous = out.compaction
+        passes += out.changed
+    assert passes > 2
+    assert sum(lines) < 1.2 * len(wire)
 
 
 def summary_of(out: Any) -> Any:

@@ -15,7 +15,10 @@ from contextfold import formats, json_values
 from contextfold.conversation.fingerprint import Saying
 from contextfold.conversation.history import MOST_MARKED_VALUES, History, _mark
 from contextfold.messages import Media, Message, Text, ToolCall, ToolResult
+from contextfold.testing import histories
 from contextfold.tokens import TokenCounter
+
+FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse")
 
 TEXTS = st.text(max_size=60) | st.sampled_from(["see /srv/a_1.py and id 7741", "never use port 9000", "naïve 表 x_2"])
 MESSAGES = st.lists(
@@ -50,6 +53,33 @@ def test_a_part_that_grows_is_as_if_it_was_read_anew_and_the_whole_stays_as_it_w
         assert history.fingerprint(length) == same.fingerprint(length)
         assert history.refresh() is False
         assert [history.block(n).texts for n in range(length)] == [same.block(n).texts for n in range(length)]
+
+
+@given(format=st.sampled_from(FORMATS), data=st.data())
+def test_a_history_that_begins_with_equal_objects_is_as_if_it_was_read_anew(format: str, data: st.DataObject) -> None:
+    """In every format, whole and broken, with one message changed, and with more or fewer behind it."""
+    wire = data.draw(histories(format, max_turns=6, broken=data.draw(st.booleans())))
+    source = formats.get(format)
+    known = History(source, TokenCounter())
+    known.extend(wire[: data.draw(st.integers(0, len(wire)))])
+    for n in range(data.draw(st.integers(0, len(known.messages)))):
+        known.block(n)
+        known.note(n, known.messages[n])
+        known.digest_at(n)
+    now = copy.deepcopy(wire)
+    if now and data.draw(st.booleans()):
+        now[data.draw(st.integers(0, len(now) - 1))] = data.draw(st.sampled_from(wire))
+    begun, anew = History(source, TokenCounter()), History(source, TokenCounter())
+    begun.extend(now, known)
+    anew.extend(now)
+    assert (begun.messages, begun.sizes, begun.says_all) == (anew.messages, anew.sizes, anew.says_all)
+    assert [one.answers for one in begun.messages] == [one.answers for one in anew.messages]
+    assert all(one is given for one, given in zip(begun.given, now, strict=True))
+    assert begun.fingerprint(len(now)) == anew.fingerprint(len(now))
+    assert begun.refresh() is False
+    for n, message in enumerate(begun.messages):
+        assert begun.block(n).texts == anew.block(n).texts
+        assert begun.note(n, message) == anew.note(n, anew.messages[n])
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, float("nan")]) | TEXTS

@@ -81,7 +81,7 @@ def test_long_conversations_are_remembered_up_to_their_tokens_together_the_newes
     from contextfold import formats
 
     source = formats.get("openai-chat")
-    talks = [chat(40) for _ in range(5)]
+    talks = [[{"role": "user", "content": f"talk {number}"}, *chat(40)] for number in range(5)]
     one = sum(known(talks[0]).history.sizes)
 
     def kept(most_tokens: int) -> list[int]:

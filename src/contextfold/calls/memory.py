@@ -126,10 +126,11 @@ class KnownConversation:
         same = all(given[n] is wire[n] for n in sample)
         return same and json_values.same(given[start:], (wire if isinstance(wire, list) else list(wire))[start:known])
 
-    def append(self, wire: Sequence[Any]) -> None:
-        """New messages at the end: the view grows by them, unless something has to be mended."""
+    def append(self, wire: Sequence[Any], known: History | None = None) -> None:
+        """New messages at the end: the view grows by them, unless something has to be mended. ``known``: see
+        ``History.extend``."""
         start = len(self.history.messages)
-        self.history.extend(wire)
+        self.history.extend(wire, known)
         clean = is_clean(self.history.messages[start:], self.seen)
         self.has_news = self.has_news or not clean
         if not clean or self.seen.broken or self._ends_open(start):
@@ -287,7 +288,7 @@ class Memory:
             return conversation
         history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
         read = KnownConversation(history, whose)
-        read.append(wire)
+        read.append(wire, self._equal(wire, source, whose))
         if conversation is not None:
             # It may be the same with something else in it, as behind it a reminder that was another one last time.
             with self._lock:
@@ -310,6 +311,19 @@ class Memory:
         # Agents that share a question have instructions of their own, and are told apart by what follows.
         alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
         return next(alike, key)
+
+    def _equal(self, wire: Sequence[Any], source: Format, whose: bytes) -> History | None:
+        """The history of the longest known conversation that is equal to the beginning of these messages, in other
+        objects; it is taken out. A summary that waits, or is being prepared, needs its own.
+        """
+        with self._lock:
+            found = [
+                (len(known.history.wire), key)
+                for key, known in self._known.items()
+                if known.whose == whose and not (known.attempt or known.background)
+                if known.history.format is source and known.history.begins(wire)
+            ]
+            return self._known.pop(max(found)[1]).history if found else None
 
     def _waiting(self, read: KnownConversation, previous: Compaction | None) -> KnownConversation | None:
         """The conversation that ``read`` is in other objects, taken out, if a summary of it is being prepared, was paid

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
@@ -88,12 +89,20 @@ class History:
 
         return MemoryIndex()
 
-    def extend(self, wire: Sequence[Any]) -> None:
-        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
+    def extend(self, wire: Sequence[Any], known: History | None = None) -> None:
+        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message.
+
+        ``known``, for the first ones: a history that began with equal objects, as of a caller who reads the
+        conversation from a file at each turn. All that it knows of them is taken along. Both go on with one vocabulary,
+        so the other one must not be used any more.
+        """
         start = len(self.wire)
         marks = [_mark(entry) for entry in wire]
-        messages = self._decoded(wire, start)
-        sizes = self.counter.messages(messages)
+        same = _same_beginning(marks, known._marks) if known is not None else 0
+        old = known.messages[:same] if known is not None else []
+        taken = [replace(message, source=own) for message, own in zip(old, wire[:same], strict=True)]
+        messages = [*taken, *self._decoded(wire[same:], start + same, taken[-1] if taken else None)]
+        sizes = [*(known.sizes[:same] if known is not None else ()), *self.counter.messages(messages[same:])]
         self._given.update(
             (n, given)
             for n, (given, own) in enumerate(zip(wire, messages, strict=True), start)
@@ -104,15 +113,26 @@ class History:
         self.messages += messages
         self.sizes += sizes
         self.__dict__.pop("grouping", None)  # the walk that made it goes on
+        if known is not None:
+            self.words, self.line_sizes, self._reader = known.words, known.line_sizes, known._reader
+            for n in range(same):
+                self._take_along(n, known, n)
 
-    def _decoded(self, wire: Sequence[Any], start: int) -> list[Message]:
+    def _decoded(self, wire: Sequence[Any], start: int, before: Message | None = None) -> list[Message]:
         """The messages that stand from ``start`` on. What one of them is may show in the one before it."""
         found = list[Message]()
-        before = self.messages[start - 1] if start else None
+        before = self.messages[start - 1] if before is None and start else before
         for index, entry in enumerate(wire, start):
             before = in_place(self.format.decode(entry, index), before)
             found.append(before)
         return found
+
+    def begins(self, wire: Sequence[Any]) -> bool:
+        """Whether these messages seem to be equal to all of this history, and perhaps more behind it."""
+        count = len(self._marks)
+        if not 0 < count <= len(wire):
+            return False
+        return all(_is_marked(wire[n], self._marks[n]) for n in {0, count // 2, count - 1})
 
     @property
     def given(self) -> list[Any]:
@@ -145,17 +165,21 @@ class History:
             part._marks.append(self._marks[n])
             if n in self._given:
                 part._given[place] = self._given[n]
-            if n in self._blocks:
-                part._blocks[place] = self._blocks[n]
-            if n in self._clean_blocks:
-                part._clean_blocks[place] = self._clean_blocks[n]
-            if n in self._notes:
-                part._notes[place] = self._notes[n]
-            if place == len(part._digests) and n < len(self._digests):
-                part._digests.append(self._digests[n])
-            if n in self._sayings:
-                part._sayings[place] = self._sayings[n]
+            part._take_along(place, self, n)
         return part
+
+    def _take_along(self, place: int, other: History, n: int) -> None:
+        """What another history knows of a message that is here, too."""
+        if n in other._blocks:
+            self._blocks[place] = other._blocks[n]
+        if n in other._clean_blocks:
+            self._clean_blocks[place] = other._clean_blocks[n]
+        if n in other._notes:
+            self._notes[place] = other._notes[n]
+        if place == len(self._digests) and n < len(other._digests):
+            self._digests.append(other._digests[n])
+        if n in other._sayings:
+            self._sayings[place] = other._sayings[n]
 
     def refresh(self, start: int = 0, stop: int | None = None) -> bool:
         """Decode again from ``start`` to ``stop``, in case a caller changed an object in place; True if one was.
@@ -429,6 +453,16 @@ def _mark(wire: Any) -> object:
         else:
             return None
     return tuple(found)
+
+
+def _is_marked(wire: Any, mark: object) -> bool:
+    return mark is not None and _mark(wire) == mark
+
+
+def _same_beginning(marks: Sequence[object], known: Sequence[object]) -> int:
+    """How many of the first wire objects are equal."""
+    pairs = takewhile(lambda pair: pair[0] is not None and pair[0] == pair[1], zip(marks, known, strict=False))
+    return sum(1 for _ in pairs)
 
 
 _TEXTS = {str}
