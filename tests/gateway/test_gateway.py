@@ -1061,6 +1061,50 @@ def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
     assert provider.requests[1].tokens < provider.requests[0].tokens
 
 
+OPENINGS = {
+    "openai-chat": [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+        {"choices": [], "prompt_filter_results": []},
+        {"error": {"message": "maximum context length is 2500 tokens", "code": "context_length_exceeded"}},
+    ],
+    "openai-responses": [
+        {"type": "response.created", "response": {"id": "r", "status": "in_progress"}},
+        {"type": "response.output_item.added", "item": {"type": "message", "id": "m"}},
+        {"type": "response.content_part.added", "part": {"type": "output_text", "text": ""}},
+        {"type": "response.output_text.delta", "delta": ""},
+        {"type": "response.failed", "response": {"error": {"code": "context_length_exceeded", "message": "too long"}}},
+    ],
+    "anthropic": [
+        {"type": "message_start", "message": {"id": "m", "content": [], "usage": {"input_tokens": 0}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}},
+        {"type": "error", "error": {"message": "prompt is too long: 3000 tokens > 2500 maximum"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("wire", OPENINGS)
+def test_a_refusal_behind_pieces_that_say_nothing_is_one_too(tmp_path: Path, wire: str) -> None:
+    """Proxies write the opening of an answer before they have asked a provider."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for event in OPENINGS[wire] if len(upstream.seen) == 1 else OPENINGS[wire][:-1]:
+            await writer.chunk(b"data: " + json.dumps(event).encode() + b"\n\n")
+        await writer.chunk(b"data: [DONE]\n\n")
+        await writer.chunk(b"")
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        body = compact(body_of(wire, list(turns(wire, 13))[-1], stream=True))
+        response = post(gateway.url, path_of(wire, True), body)
+        sizes = [len(seen.body) for seen in upstream.seen]
+    assert response.status == 200
+    assert len(sizes) == 2
+    assert sizes[1] < sizes[0]
+    assert b"context length" not in response.body.lower()
+    assert response.body.count(b"data: ") == len(OPENINGS[wire])
+
+
 @pytest.mark.parametrize(
     ("wire", "refusal"),
     [

@@ -17,7 +17,7 @@ from contextfold.errors import RefusedInStream, shown
 from contextfold.gateway.decoding import Decoder
 from contextfold.gateway.tap import EVENT_END, event_data
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import check_refusal, is_opening
+from contextfold.integrations.streams import StreamProgress
 from contextfold.overflow import Overflow, classify
 
 HOLD_SECONDS = 3.0
@@ -103,7 +103,7 @@ async def _check_error(answer: UpstreamAnswer) -> None:
 
 
 async def _check_opening(answer: UpstreamAnswer) -> None:
-    decoder = Decoder(answer.header(b"content-encoding"))
+    decoder, progress = Decoder(answer.header(b"content-encoding")), StreamProgress()
     text, until, held = bytearray(), time.monotonic() + HOLD_SECONDS, 0
     while decoder.is_known and held <= MOST_ERROR:
         left = until - time.monotonic()
@@ -127,12 +127,12 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
             if said is None:
                 continue
             try:
-                check_refusal(said)
+                progress.see(said)
             except RefusedInStream as error:
                 await _to_the_end(answer)
                 raise Refused(answer, error.body) from None
             # The first content has arrived: from here on the client has to get every event as it comes.
-            if not is_opening(said):
+            if progress.has_content:
                 return
         if not chunk or len(text) > MOST_ERROR:
             return

@@ -23,7 +23,6 @@ from contextfold.errors import FormatError
 from contextfold.formats import gemini_shapes as gemini
 from contextfold.formats.openai_responses import REFERENCE, is_reference
 from contextfold.gateway.body import canonical, plain
-from contextfold.integrations.streams import StreamProgress
 
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
 """Items and blocks that stand for a conversation that the provider compacted itself."""
@@ -304,29 +303,6 @@ def _is_compaction(message: Any) -> bool:
     return isinstance(content, list) and any(
         isinstance(block, dict) and block.get("type") in COMPACTIONS for block in content
     )
-
-
-_OPENING = frozenset({"message_start", "ping", "response.created", "response.queued", "response.in_progress"})
-
-
-def is_opening(event: Mapping[str, Any]) -> bool:
-    """Whether an event of a stream comes before the answer, so that the request may still be refused behind it."""
-    kind = event.get("type")
-    if kind:
-        return isinstance(kind, str) and kind in _OPENING
-    if "candidates" in event or "promptFeedback" in event:
-        return False
-    choices = event.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return "error" not in event and not event.get("usage")
-    delta = choices[0].get("delta") if isinstance(choices[0], dict) else None
-    is_empty = isinstance(delta, dict) and not any(value for name, value in delta.items() if name != "role")
-    return is_empty and not choices[0].get("finish_reason")
-
-
-def check_refusal(event: Mapping[str, Any]) -> None:
-    """Raises ``RefusedInStream`` where an event refuses the request for its size or shape."""
-    StreamProgress().see(event)
 
 
 def items_kept(event: Any) -> list[dict[str, Any]]:
