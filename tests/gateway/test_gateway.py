@@ -1061,6 +1061,25 @@ def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
     assert provider.requests[1].tokens < provider.requests[0].tokens
 
 
+def test_a_refused_prompt_says_nothing_of_the_answers_of_others(tmp_path: Path) -> None:
+    """What a prompt alone is refused for is no limit for prompt and answer together: a short request keeps its own."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        if len(upstream.seen) == 1:
+            error = b'{"type": "error", "error": {"message": "prompt is too long: 3000 tokens > 2500 maximum"}}'
+            await writer.json(error, status="400 Bad Request")
+        else:
+            await writer.json(b'{"content": [{"type": "text", "text": "ok"}], "usage": {}}')
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        long, short = (list(turns("anthropic", count))[-1] for count in (13, 1))
+        assert post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", long))).status == 200
+        raw = compact(body_of("anthropic", short, max_tokens=30_000))
+        assert post(gateway.url, PATHS["anthropic"], raw).status == 200
+    assert [len(seen.body) for seen in upstream.seen][1] < len(upstream.seen[0].body)
+    assert upstream.seen[-1].body == raw
+
+
 OPENINGS = {
     "openai-chat": [
         {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
