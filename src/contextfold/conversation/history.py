@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
@@ -98,9 +98,8 @@ class History:
         """
         start = len(self.wire)
         marks = [_mark(entry) for entry in wire]
-        same = _same_beginning(marks, known._marks) if known is not None else 0
-        old = known.messages[:same] if known is not None else []
-        taken = [replace(message, source=own) for message, own in zip(old, wire[:same], strict=True)]
+        taken = self._in_common(wire, marks, known) if known is not None else []
+        same = len(taken)
         messages = [*taken, *self._decoded(wire[same:], start + same, taken[-1] if taken else None)]
         sizes = [*(known.sizes[:same] if known is not None else ()), *self.counter.messages(messages[same:])]
         self._given.update(
@@ -127,12 +126,28 @@ class History:
             found.append(before)
         return found
 
+    def _in_common(self, wire: Sequence[Any], marks: Sequence[object], known: History) -> list[Message]:
+        """The first messages, as far as they say what those of another history say."""
+        found = list[Message]()
+        for given, mark, old, old_mark in zip(wire, marks, known.messages, known._marks, strict=False):
+            if mark is None:  # an object of a framework
+                [message] = self._decoded([given], len(found), found[-1] if found else None)
+                is_same = message == old and _same_metadata(message, old)
+            elif is_same := mark == old_mark:
+                message = replace(old, source=given)
+            if not is_same:
+                break
+            found.append(message)
+        return found
+
     def begins(self, wire: Sequence[Any]) -> bool:
         """Whether these messages seem to be equal to all of this history, and perhaps more behind it."""
-        count = len(self._marks)
-        if not 0 < count <= len(wire):
-            return False
-        return all(_is_marked(wire[n], self._marks[n]) for n in {0, count // 2, count - 1})
+        count = len(self.messages)
+        return 0 < count <= len(wire) and all(self._is_at(n, wire[n]) for n in (0, count // 2, count - 1))
+
+    def _is_at(self, index: int, wire: Any) -> bool:
+        mark = _mark(wire)
+        return mark == self._marks[index] and (mark is not None or self.format.decode(wire) == self.messages[index])
 
     @property
     def given(self) -> list[Any]:
@@ -453,16 +468,6 @@ def _mark(wire: Any) -> object:
         else:
             return None
     return tuple(found)
-
-
-def _is_marked(wire: Any, mark: object) -> bool:
-    return mark is not None and _mark(wire) == mark
-
-
-def _same_beginning(marks: Sequence[object], known: Sequence[object]) -> int:
-    """How many of the first wire objects are equal."""
-    pairs = takewhile(lambda pair: pair[0] is not None and pair[0] == pair[1], zip(marks, known, strict=False))
-    return sum(1 for _ in pairs)
 
 
 _TEXTS = {str}
