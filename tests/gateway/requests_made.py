@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold.gateway.body import Body
+from contextfold.gateway.conversations import Conversations, KnownParts, parts_of
+
 PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
@@ -127,3 +130,11 @@ def body_of(wire: str, messages: list[Any], *, stream: bool = False, **fields: A
 
 def compact(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def read_by(
+    conversations: Conversations, scope: bytes, raw: bytes, key: str, plainly: Any
+) -> tuple[Body, KnownParts | None]:
+    """A body taken apart, and the conversation that it continues."""
+    parts = parts_of(raw, key, plainly, conversations.find(scope, raw, key))
+    return conversations.known_of(scope, parts)

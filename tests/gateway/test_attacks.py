@@ -1309,8 +1309,8 @@ def test_a_conversation_that_was_counted_is_not_taken_apart_again_until_it_could
 ) -> None:
     conversations = scene.gateway.app.state.gateway._exchanges.conversations
     taken_apart: list[int] = []
-    read = conversations.read
-    monkeypatch.setattr(conversations, "read", lambda *given: taken_apart.append(1) or read(*given))
+    known_of = conversations.known_of
+    monkeypatch.setattr(conversations, "known_of", lambda *given: taken_apart.append(1) or known_of(*given))
     bodies = grown(40, 1_600)
     for raw in bodies:
         response = post(scene.url, CHAT, raw, {"authorization": "Bearer grown"})
@@ -1346,8 +1346,8 @@ def test_whatever_could_make_it_due_is_counted(
     post(scene.url, CHAT, raw, key)
     conversations = scene.gateway.app.state.gateway._exchanges.conversations
     taken_apart: list[int] = []
-    read = conversations.read
-    monkeypatch.setattr(conversations, "read", lambda *given: taken_apart.append(1) or read(*given))
+    known_of = conversations.known_of
+    monkeypatch.setattr(conversations, "known_of", lambda *given: taken_apart.append(1) or known_of(*given))
     post(scene.url, CHAT, raw.replace(b"go on", b"go  on"), key)
     assert not taken_apart
     post(scene.url, CHAT, compact(change(json.loads(raw))), key)

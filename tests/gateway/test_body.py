@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gateway.requests_made import body_of, compact, turns
+from tests.gateway.requests_made import body_of, compact, read_by, turns
 
 from contextfold.formats import FORMATS
 from contextfold.formats.openai_chat import OpenAIChat
@@ -47,7 +47,7 @@ WRITERS = st.sampled_from(
 
 
 def read(raw: bytes, conversations: Conversations | None = None) -> Any:
-    return (conversations or Conversations()).read(b"scope", raw, "messages", CHAT.plain)[0]
+    return read_by(conversations or Conversations(), b"scope", raw, "messages", CHAT.plain)[0]
 
 
 @given(before=FIELDS, messages=st.lists(MESSAGE, max_size=5), after=FIELDS, write=WRITERS)
@@ -78,7 +78,7 @@ def test_a_view_is_made_of_original_bytes_and_extends_the_last_one(
 
     def viewed(all_messages: list[Any]) -> bytes:
         raw = write({"model": "m", "messages": all_messages})
-        body, known = conversations.read(b"scope", raw, "messages", CHAT.plain)
+        body, known = read_by(conversations, b"scope", raw, "messages", CHAT.plain)
         conversations.remember(KnownParts(b"scope", body), known)
         chosen = [one for one, is_kept in zip(body.messages, stays, strict=False) if is_kept]
         view = [summary, *chosen, *body.messages[len(messages) :]]
@@ -97,7 +97,7 @@ def test_a_conversation_that_grows_keeps_its_objects_and_its_chain(wire: Any) ->
     chain: list[bytes] = []
     for messages in turns(wire.format, 6):
         raw = compact(body_of(wire.format, messages, tools=[{"name": "read"}]))
-        body, known = conversations.read(b"scope", raw, wire.key, wire.plain)
+        body, known = read_by(conversations, b"scope", raw, wire.key, wire.plain)
         conversations.remember(KnownParts(b"scope", body), known)
         assert all(new is old for new, old in zip(body.messages, known_messages, strict=False))
         assert body.chain[: len(chain)] == chain
@@ -121,9 +121,9 @@ def test_marks_that_move_from_turn_to_turn_do_not_make_another_conversation() ->
         {"role": "user", "content": [{"type": "text", "text": "five", "cache_control": mark}]},
     ]
     conversations = Conversations()
-    body, _ = conversations.read(b"s", compact({"messages": first}), "messages", MESSAGES.plain)
+    body, _ = read_by(conversations, b"s", compact({"messages": first}), "messages", MESSAGES.plain)
     conversations.remember(KnownParts(b"s", body))
-    grown, known = conversations.read(b"s", compact({"messages": second}), "messages", MESSAGES.plain)
+    grown, known = read_by(conversations, b"s", compact({"messages": second}), "messages", MESSAGES.plain)
     assert known is not None
     assert grown.messages[:3] == body.messages
     assert all(new is old for new, old in zip(grown.messages[:3], body.messages, strict=True))
@@ -138,7 +138,7 @@ def test_turns_that_are_edited_again_and_again_leave_little_behind() -> None:
     for turn in range(80):
         messages = [*said[:2], *({**one, "content": f"{one['content']} in turn {turn}"} for one in said[2:])]
         raw = compact({"model": "m", "messages": messages})
-        body, known = conversations.read(b"s", raw, key, plainly)
+        body, known = read_by(conversations, b"s", raw, key, plainly)
         conversations.remember(KnownParts(b"s", body, state), known)
         view = [body.messages[0], *body.messages[-3:]]
         assert json.loads(body.with_view(view, key))["messages"] == [messages[0], *messages[-3:]]
@@ -149,9 +149,9 @@ def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common()
     conversations = Conversations()
     common = list(turns("openai-chat", 4))[-1]
     left, right = [*common, {"role": "user", "content": "left"}], [*common, {"role": "user", "content": "right"}]
-    one, _ = conversations.read(b"s", compact({"messages": left}), "messages", CHAT.plain)
+    one, _ = read_by(conversations, b"s", compact({"messages": left}), "messages", CHAT.plain)
     conversations.remember(KnownParts(b"s", one))
-    other, known = conversations.read(b"s", compact({"messages": right}), "messages", CHAT.plain)
+    other, known = read_by(conversations, b"s", compact({"messages": right}), "messages", CHAT.plain)
     assert known is None
     assert other.chain[: len(common)] == one.chain[: len(common)]
     assert other.chain[-1] != one.chain[-1]
@@ -160,10 +160,10 @@ def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common()
 def test_two_scopes_share_nothing() -> None:
     conversations = Conversations()
     raw = compact({"messages": list(turns("openai-chat", 3))[-1]})
-    body, _ = conversations.read(b"mine", raw, "messages", CHAT.plain)
+    body, _ = read_by(conversations, b"mine", raw, "messages", CHAT.plain)
     conversations.remember(KnownParts(b"mine", body))
-    assert conversations.read(b"mine", raw, "messages", CHAT.plain)[1] is not None
-    assert conversations.read(b"theirs", raw, "messages", CHAT.plain)[1] is None
+    assert read_by(conversations, b"mine", raw, "messages", CHAT.plain)[1] is not None
+    assert read_by(conversations, b"theirs", raw, "messages", CHAT.plain)[1] is None
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_a_body_with_two_fields_of_that_name_is_unreadable_however_they_are_writ
     """Readers differ in which of the two counts: a view made of one could be that of the other."""
     for fields in (('"messages"', ONE, name, other), (name, other, '"messages"', ONE)):
         with pytest.raises(Unreadable):
-            Conversations().read(b"", (form % fields).encode(), "messages", CHAT.plain)
+            read_by(Conversations(), b"", (form % fields).encode(), "messages", CHAT.plain)
     quoted = name.replace('"', '\\"')
     inside = form % ('"messages"', ONE, '"other"', f'{{{name}: 1, "x": "{quoted}: y"}}')
-    assert Conversations().read(b"", inside.encode(), "messages", CHAT.plain)[0].messages == json.loads(ONE)
+    assert read_by(Conversations(), b"", inside.encode(), "messages", CHAT.plain)[0].messages == json.loads(ONE)
 
 
 def test_where_the_messages_begin_is_found_in_time_that_grows_with_the_body() -> None:
@@ -224,11 +224,11 @@ def test_messages_too_deep_to_be_compared_are_said_to_be_unreadable_or_known_aga
         conversations = Conversations()
         raw = b'{"messages":[{"role":"user","content":' + b'[{"content":' * levels + b"1" + b"}]" * levels + b"}]}"
         try:
-            body, _ = conversations.read(b"s", raw, "messages", MESSAGES.plain)
+            body, _ = read_by(conversations, b"s", raw, "messages", MESSAGES.plain)
         except Unreadable:
             continue
         conversations.remember(KnownParts(b"s", body))
-        assert conversations.read(b"s", raw + b" ", "messages", MESSAGES.plain)[1] is not None
+        assert read_by(conversations, b"s", raw + b" ", "messages", MESSAGES.plain)[1] is not None
 
 
 @pytest.mark.parametrize("told", [None, 9_000])
@@ -323,14 +323,14 @@ def test_a_conversation_is_told_from_others_that_answered_the_same_without_readi
     rows = [body_of("openai-chat", messages)["messages"] for messages in turns("openai-chat", 60)]
     conversations, plainly = Conversations(), CHAT.plain
     for n, messages in enumerate(rows[40:-1]):
-        body, _ = conversations.read(b"scope", compact({"messages": of(str(n), messages)}), "messages", plainly)
+        body, _ = read_by(conversations, b"scope", compact({"messages": of(str(n), messages)}), "messages", plainly)
         conversations.remember(KnownParts(b"scope", body, State("openai-chat")))
     assert len(conversations) > 10
     decode, read = OpenAIChat.decode, list[Any]()
     monkeypatch.setattr(OpenAIChat, "decode", lambda *given: read.append(given) or decode(*given))
     last = of("Bert", rows[-1])
     raw = compact({"messages": [*last[:2], *last[2 + drops :]]})
-    assert conversations.read(b"scope", raw, "messages", plainly)[1] is None
+    assert read_by(conversations, b"scope", raw, "messages", plainly)[1] is None
     assert len(read) < 30 * len(conversations)
 
 
@@ -338,7 +338,7 @@ def test_what_is_forgotten_is_forgotten_everywhere() -> None:
     conversations = Conversations(most=3)
     for number in range(10):
         raw = compact({"messages": [{"role": "user", "content": f"{number}"}, {"role": "user", "content": "x"}]})
-        body, known = conversations.read(b"s", raw, "messages", CHAT.plain)
+        body, known = read_by(conversations, b"s", raw, "messages", CHAT.plain)
         conversations.remember(KnownParts(b"s", body), known)
     assert len(conversations) == 3
     assert len(conversations._by_end) == 3
@@ -377,7 +377,7 @@ def test_recorded_conversations_are_cut_without_a_byte_changed(transcripts: Any)
         for end in range(len(conversation.messages) - 4, len(conversation.messages) + 1, 2):
             messages = list(conversation.messages[:end])
             raw = compact({"model": "m", wire.key: messages, "tools": conversation.tools or []})
-            body, known = conversations.read(b"s", raw, wire.key, wire.plain)
+            body, known = read_by(conversations, b"s", raw, wire.key, wire.plain)
             conversations.remember(KnownParts(b"s", body), known)
             assert body.with_view(body.open, wire.key) is raw
             view = body.with_view([{"role": "user", "content": "summary"}, *body.open[5:]], wire.key)

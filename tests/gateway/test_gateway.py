@@ -20,7 +20,19 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from emulator import Fault, ProviderServer
 from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
-from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, message_of, path_of, post, turns, words
+from tests.gateway.requests_made import (
+    KEYS,
+    PATHS,
+    Response,
+    body_of,
+    compact,
+    message_of,
+    path_of,
+    post,
+    read_by,
+    turns,
+    words,
+)
 from yarl import URL
 
 from building import thinking_turns
@@ -223,7 +235,7 @@ def test_above_it_a_conversation_of_many_windows_goes_on_and_every_request_exten
 
 
 def _end_of_messages(raw: bytes, key: str) -> int:
-    return Conversations().read(b"", raw, key, lambda message: (message, False))[0].end
+    return read_by(Conversations(), b"", raw, key, lambda message: (message, False))[0].end
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])

@@ -136,23 +136,10 @@ class Conversations:
         start, before = opening_of(raw, key)
         return Beginning(start, before, *self._nearest(scope, raw, start))
 
-    def read(
-        self,
-        scope: bytes,
-        raw: bytes,
-        key: str,
-        plainly: Plain,
-        found: Beginning | None = None,
-        said: Said = canonical,
-    ) -> tuple[Body, KnownParts | None]:
-        """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
-        a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.
-        """
-        found = found or self.find(scope, raw, key)
-        return self.known_of(scope, parts_of(raw, key, plainly, found, said))
-
     def known_of(self, scope: bytes, parts: Parts) -> tuple[Body, KnownParts | None]:
-        """``read``, for a body that is taken apart already."""
+        """A body that was taken apart, and the conversation that it continues; None where it is new, or leaves the way
+        of a known one.
+        """
         body, known = parts.body, parts.known
         if known is not None:
             return body, known
