@@ -147,7 +147,9 @@ class History:
 
     def _is_at(self, index: int, wire: Any) -> bool:
         mark = _mark(wire)
-        return mark == self._marks[index] and (mark is not None or self.format.decode(wire) == self.messages[index])
+        return mark == self._marks[index] and (
+            mark is not None or self.format.decode(wire, index) == self.messages[index]
+        )
 
     @property
     def given(self) -> list[Any]:

@@ -9,7 +9,7 @@ transactions: a worker that dies in between leaves one that is prepared, and the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -96,7 +96,8 @@ class Attempt:
             self.observer.emit("fallback_used", text, fallback=self.look.rules.policy.fallback)
         started = self.ports.clock.now()
         made = await self._made(question, means)
-        self._keep(material.layout, material.history, None if isinstance(made, Nothing) else made.compaction)
+        if isinstance(made, Nothing):
+            self._keep(material.layout, material.history, material.record)
         if isinstance(made, Nothing) and made.cause != "summary_failed":
             return "nothing"  # no model was asked
         if isinstance(made, Nothing) or not await self._archived(made.compaction, question, means):
@@ -153,6 +154,7 @@ class Attempt:
             )
         )
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, summary)
+        self._keep(material.layout, material.history, made.compaction)
         if trigger == "background":
             text = f"summary {stored.id} of session {thread} is prepared: {summary.message_count:,} messages"
             self.observer.emit("summary_prepared", text, summary=stored.id, seconds=round(summary.seconds, 3))
@@ -223,7 +225,8 @@ class Attempt:
             return await self.ports.compute(build_history)
 
     def _keep(self, layout: Layout, history: History, record: Compaction | None) -> None:
-        """Keep a history for the next pass, unless that one folds it under this record."""
+        """Keep a history for the next pass, unless that one folds it under this record. From here on it is not ours:
+        another call may take it and go on with it."""
         state = self.loaded.state
         if not loading.folds(layout, record):
             until = layout.after(len(history.messages))
@@ -258,11 +261,12 @@ class Attempt:
         if not await archived(prepared.record, question, self._means(prepared.layout)):
             return False
         links = self._links(prepared.layout, prepared.record)
+        messages = list(history.messages)
         self._keep(prepared.layout, history, prepared.record)
         if await flow.put_in_force(prepared.id, links, self.ports, revision=state.revision):
             text = f"summary {prepared.id} of session {flow.thread} was prepared, and is in force now"
             self.observer.emit("summary_adopted", text, summary=prepared.id, trigger=prepared.trigger)
-            await self._unbind(prepared, history, state.revision + 1)
+            await self._unbind(prepared, messages, state.revision + 1)
         return True
 
     async def _unbind_appended(self, made: StoredSummary) -> None:
@@ -272,19 +276,19 @@ class Attempt:
         if state.message_count <= self.loaded.until or state.summary_id != made.id:
             return
         history = await self._history(made.layout, until=state.message_count)
-        await self._unbind(made, history, state.revision)
+        await self._unbind(made, history.messages, state.revision)
 
-    async def _unbind(self, prepared: StoredSummary, history: History, revision: int) -> None:
+    async def _unbind(self, prepared: StoredSummary, messages: Sequence[Message], revision: int) -> None:
         """What was thought while a summary waited was thought under the old view."""
-        if is_thinking_asked_for(prepared.record, history.messages, self.look.rules.policy):
+        if is_thinking_asked_for(prepared.record, messages, self.look.rules.policy):
             return
         # From the start where the summary knows of no thinking: all that is there now came behind it.
         start = prepared.record.thinking_from
         is_meant = start or self.look.rules.policy.bound_thinking
-        if not is_meant or not any(message.is_bound for message in history.messages[start:]):
+        if not is_meant or not any(message.is_bound for message in messages[start:]):
             return
         store, thread = self.flow.store, self.flow.thread
-        row = recording.without_thinking(prepared, len(history.messages), revision=revision)
+        row = recording.without_thinking(prepared, len(messages), revision=revision)
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
         # Where the session changes meanwhile, a refusal teaches it.
         if not await self.flow.put_in_force(stored.id, [], self.ports, revision=revision):
