@@ -58,12 +58,30 @@ def as_langchain(wire: Wire) -> Any:
     return messages.convert_to_messages(wire)
 
 
+def written(request: str) -> str:
+    return "The user has modules of a ledger read one after another, and their values are noted."
+
+
+def failing(request: str) -> str:
+    raise ValueError("the model is away")
+
+
+@pytest.mark.parametrize(
+    ("summarizer", "policy"),
+    [
+        (None, Policy()),
+        (written, Policy()),
+        (written, Policy(background=True)),
+        (failing, Policy()),
+        (failing, Policy(background=True)),
+    ],
+)
 @pytest.mark.parametrize("copied", [list, copy.deepcopy, as_langchain])
 def test_a_turn_reads_what_is_new_whoever_made_the_objects(
-    copied: Callable[[Wire], Any], monkeypatch: pytest.MonkeyPatch
+    copied: Callable[[Wire], Any], summarizer: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Callers that read a conversation from a database give other objects each time. A framework's have to be decoded
-    to be known again, and none is read for its lines a second time."""
+    to be known again, and none is read for its lines a second time, whoever writes the summaries."""
     read: list[int] = []
     lines: list[int] = []
     for kind, name, counted in ((History, "_decoded", read), (LineReader, "read", lines)):
@@ -74,7 +92,8 @@ def test_a_turn_reads_what_is_new_whoever_made_the_objects(
             return _real(self, some, *more)
 
         monkeypatch.setattr(kind, name, count)
-    wire, compactor, previous, passes = conversation(80), Compactor(window=8_000), None, 0
+    compactor = Compactor(window=8_000, summarizer=summarizer, policy=policy)
+    wire, previous, passes = conversation(120), None, 0
     for length in range(4, len(wire), 2):
         read.clear()
         out = compactor.compact(copied(wire[:length]), previous)

@@ -109,6 +109,13 @@ class KnownConversation:
     def prepared(self) -> Prepared | None:
         return self.attempt if isinstance(self.attempt, Prepared) else None
 
+    @property
+    def is_paid_for(self) -> bool:
+        """Whether a summary of it is being prepared, was paid for, or failed: asked for again, it would be paid for
+        again.
+        """
+        return self.attempt is not None or self.background is not None
+
     def continues(self, wire: Sequence[Any], source: Format) -> bool:
         """Whether these messages are the known ones, perhaps with other instructions before and with more behind them.
 
@@ -286,20 +293,37 @@ class Memory:
             conversation.known_before = known
             conversation.append(wire[known:])
             return conversation
-        history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        read = KnownConversation(history, whose)
-        read.append(wire, self._equal(wire, source, whose))
+        equal = self._equal(wire, source, whose)
+        read = self._read(wire, source, whose, equal)
+        if equal is not None and equal.is_paid_for and not equal.says_the_same(read.history, previous):
+            # It is not as equal as it seemed. What is paid for may be asked for once more, so it stays as it is.
+            self._remember(equal)
+            equal, read = None, self._read(wire, source, whose)
         if conversation is not None:
             # It may be the same with something else in it, as behind it a reminder that was another one last time.
-            with self._lock:
-                self._known.setdefault(_key(conversation.history.given), conversation)
+            self._remember(conversation)
+        waiting = equal if equal is not None and equal.is_paid_for else self._waiting(read, previous)
         conversation = read
-        if (waiting := self._waiting(read, previous)) is not None:
+        if waiting is not None:
             conversation = waiting
             conversation.begin_again(read)
         conversation.known_before = 0
         conversation.marked = formats.marked(wire)
         return conversation
+
+    def _read(
+        self, wire: Sequence[Any], source: Format, whose: bytes, equal: KnownConversation | None = None
+    ) -> KnownConversation:
+        """A conversation of these messages. ``equal``: one that is over, of which all that is equal is taken along."""
+        history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
+        read = KnownConversation(history, whose)
+        read.append(wire, equal.history if equal is not None else None)
+        return read
+
+    def _remember(self, conversation: KnownConversation) -> None:
+        """Put one back that was taken out and not used."""
+        with self._lock:
+            self._known.setdefault(_key(conversation.history.given), conversation)
 
     def _key_of(self, wire: Sequence[Any]) -> tuple[int, ...]:
         """Where a conversation is kept that these messages seem to continue: the one that begins with the very same
@@ -312,27 +336,24 @@ class Memory:
         alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
         return next(alike, key)
 
-    def _equal(self, wire: Sequence[Any], source: Format, whose: bytes) -> History | None:
-        """The history of the longest known conversation that is equal to the beginning of these messages, in other
-        objects; it is taken out. A summary that waits, or is being prepared, needs its own.
+    def _equal(self, wire: Sequence[Any], source: Format, whose: bytes) -> KnownConversation | None:
+        """The longest known conversation that seems to be equal to the beginning of these messages, in other objects;
+        it is taken out.
         """
         with self._lock:
             found = [
                 (len(known.history.wire), key)
                 for key, known in self._known.items()
-                if known.whose == whose and not (known.attempt or known.background)
-                if known.history.format is source and known.history.begins(wire)
+                if known.whose == whose and known.history.format is source and known.history.begins(wire)
             ]
-            return self._known.pop(max(found)[1]).history if found else None
+            return self._known.pop(max(found)[1]) if found else None
 
     def _waiting(self, read: KnownConversation, previous: Compaction | None) -> KnownConversation | None:
-        """The conversation that ``read`` is in other objects, taken out, if a summary of it is being prepared, was paid
-        for, or failed: asked for again, it would be paid for again.
-        """
+        """The conversation that ``read`` is in other objects, taken out, if something was paid for it."""
         history = read.history
         with self._lock:  # what is not taken out is no one's, so it may be looked at meanwhile
             for key, known in reversed(self._known.items()):
-                if known.whose != read.whose or not (known.attempt or known.background):
+                if known.whose != read.whose or not known.is_paid_for:
                     continue
                 if known.says_the_same(history, previous):
                     return self._known.pop(key)
@@ -362,7 +383,7 @@ class Memory:
         with self._lock:
             other = self._known.pop(key, None)
             # Branches begin with the same objects. What was paid for one of them is found by what its messages say.
-            if other is not None and other is not conversation and (other.attempt or other.background):
+            if other is not None and other is not conversation and other.is_paid_for:
                 self._known[*key, id(other)] = other
             self._known[key] = conversation
             # What is forgotten is read again: it costs time and loses nothing.

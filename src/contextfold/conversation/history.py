@@ -113,9 +113,25 @@ class History:
         self.sizes += sizes
         self.__dict__.pop("grouping", None)  # the walk that made it goes on
         if known is not None:
-            self.words, self.line_sizes, self._reader = known.words, known.line_sizes, known._reader
+            self._learn_from(known, same)
+
+    def _learn_from(self, known: History, same: int) -> None:
+        """Take along what another history knows of its first messages, ``same`` in number, which are the first here."""
+        self.words, self.line_sizes, self._reader = known.words, known.line_sizes, known._reader
+        if same < len(known.messages):
             for n in range(same):
                 self._take_along(n, known, n)
+            return
+        # A pass that is prepared beside it reads a snapshot: what it learns from now on is learned here, too.
+        self._blocks, self._clean_blocks, self._notes, self._said = (
+            known._blocks,
+            known._clean_blocks,
+            known._notes,
+            known._said,
+        )
+        self._digests, self._sayings = list(known._digests), dict(known._sayings)
+        if "index" in known.__dict__:
+            self.index = known.index
 
     def _decoded(self, wire: Sequence[Any], start: int, before: Message | None = None) -> list[Message]:
         """The messages that stand from ``start`` on. What one of them is may show in the one before it."""
