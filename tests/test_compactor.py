@@ -58,6 +58,18 @@ def as_langchain(wire: Wire) -> Any:
     return messages.convert_to_messages(wire)
 
 
+def told_the_time(wire: Wire) -> Wire:
+    first = {**wire[0], "content": f"{wire[0]['content']} It is {len(wire)} minutes past noon."}
+    return copy.deepcopy([first, *wire[1:]])
+
+
+def marked_for_the_cache(wire: Wire) -> Wire:
+    """In blocks, and on the newest message, as clients set a mark that moves at each turn."""
+    blocks = [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in wire]
+    blocks[-1]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    return blocks
+
+
 def written(request: str) -> str:
     return "The user has modules of a ledger read one after another, and their values are noted."
 
@@ -76,7 +88,7 @@ def failing(request: str) -> str:
         (failing, Policy(background=True)),
     ],
 )
-@pytest.mark.parametrize("copied", [list, copy.deepcopy, as_langchain])
+@pytest.mark.parametrize("copied", [list, copy.deepcopy, as_langchain, told_the_time, marked_for_the_cache])
 def test_a_turn_reads_what_is_new_whoever_made_the_objects(
     copied: Callable[[Wire], Any], summarizer: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,11 +109,15 @@ def test_a_turn_reads_what_is_new_whoever_made_the_objects(
     for length in range(4, len(wire), 2):
         read.clear()
         out = compactor.compact(copied(wire[:length]), previous)
-        assert sum(read) <= 4 or copied is as_langchain, length
+        # What a model writes may tell of the instructions. Until that is in force, others mean another conversation.
+        is_another = copied is told_the_time and summarizer is not None and previous is None
+        few = 16 if copied is told_the_time else 4  # instructions are read once more for each one that seems equal
+        assert sum(read) <= few or copied is as_langchain or is_another, length
         previous = out.compaction
         passes += out.changed
     assert passes > 2
-    assert sum(lines) < 1.2 * len(wire)
+    # Before that record, each of a few that are other conversations is read for a pass.
+    assert sum(lines) < (1.5 if copied is told_the_time else 1.2) * len(wire)
 
 
 def summary_of(out: Any) -> Any:

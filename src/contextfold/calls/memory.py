@@ -133,11 +133,38 @@ class KnownConversation:
         same = all(given[n] is wire[n] for n in sample)
         return same and json_values.same(given[start:], (wire if isinstance(wire, list) else list(wire))[start:known])
 
-    def append(self, wire: Sequence[Any], known: History | None = None) -> None:
-        """New messages at the end: the view grows by them, unless something has to be mended. ``known``: see
-        ``History.extend``."""
+    def seems_equal(self, wire: Sequence[Any]) -> bool:
+        """Whether these messages seem to say what the known ones say, in other objects, perhaps under other
+        instructions and with more behind them.
+        """
+        return self.history.is_like(wire, self._instructions_in(wire))
+
+    def takes_equal(self, wire: Sequence[Any], previous: Compaction | None) -> bool:
+        """Whether these messages, which seem to be equal, are so. They stand in the place of the known ones then."""
+        history, start = self.history, self._instructions_in(wire)
+        count = len(history.wire)
+        if not history.put_equal(wire[:count]):
+            # What is paid for may tell of the instructions that it was made under.
+            if not start or (self.is_paid_for and not self._has_in_force(previous)):
+                return False
+            if not history.put_equal(wire[start:count], start):
+                return False
+            history.replace(wire[:start])
+        self.view = build(history, self.record)
+        return True
+
+    def _instructions_in(self, wire: Sequence[Any]) -> int:
+        """How many instructions these messages and the known ones begin with; 0 where these have more or fewer."""
+        start = formats.opening(self.history.wire)
+        return start if formats.opening(wire[: start + 1]) == start else 0
+
+    def _has_in_force(self, previous: Compaction | None) -> bool:
+        return previous is not None and self.record is not None and previous.id == self.record.id
+
+    def append(self, wire: Sequence[Any]) -> None:
+        """New messages at the end: the view grows by them, unless something has to be mended."""
         start = len(self.history.messages)
-        self.history.extend(wire, known)
+        self.history.extend(wire)
         clean = is_clean(self.history.messages[start:], self.seen)
         self.has_news = self.has_news or not clean
         if not clean or self.seen.broken or self._ends_open(start):
@@ -175,7 +202,7 @@ class KnownConversation:
             return False
         # Without a record, agents that did the same for two people may differ in nothing but the task; and what is
         # prepared may tell that, for the agent's own model reads all of the view.
-        in_force = previous is not None and self.record is not None and previous.id == self.record.id
+        in_force = self._has_in_force(previous)
         own = answers(self.history)
         told = own or range(known)
         # A client may have put something between, or taken that away: their order is enough.
@@ -293,32 +320,22 @@ class Memory:
             conversation.known_before = known
             conversation.append(wire[known:])
             return conversation
-        equal = self._equal(wire, source, whose)
-        read = self._read(wire, source, whose, equal)
-        if equal is not None and equal.is_paid_for and not equal.says_the_same(read.history, previous):
-            # It is not as equal as it seemed. What is paid for may be asked for once more, so it stays as it is.
-            self._remember(equal)
-            equal, read = None, self._read(wire, source, whose)
         if conversation is not None:
             # It may be the same with something else in it, as behind it a reminder that was another one last time.
             self._remember(conversation)
-        waiting = equal if equal is not None and equal.is_paid_for else self._waiting(read, previous)
-        conversation = read
-        if waiting is not None:
-            conversation = waiting
-            conversation.begin_again(read)
+        conversation = self._equal(wire, source, previous, whose)
+        if conversation is not None:
+            conversation.append(wire[len(conversation.history.wire) :])
+        else:
+            history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
+            conversation = read = KnownConversation(history, whose)
+            read.append(wire)
+            if (waiting := self._waiting(read, previous)) is not None:
+                conversation = waiting
+                conversation.begin_again(read)
         conversation.known_before = 0
         conversation.marked = formats.marked(wire)
         return conversation
-
-    def _read(
-        self, wire: Sequence[Any], source: Format, whose: bytes, equal: KnownConversation | None = None
-    ) -> KnownConversation:
-        """A conversation of these messages. ``equal``: one that is over, of which all that is equal is taken along."""
-        history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        read = KnownConversation(history, whose)
-        read.append(wire, equal.history if equal is not None else None)
-        return read
 
     def _remember(self, conversation: KnownConversation) -> None:
         """Put one back that was taken out and not used."""
@@ -336,17 +353,26 @@ class Memory:
         alike = (old for old, known in reversed(self._known.items()) if known.continues(wire, known.history.format))
         return next(alike, key)
 
-    def _equal(self, wire: Sequence[Any], source: Format, whose: bytes) -> KnownConversation | None:
-        """The longest known conversation that seems to be equal to the beginning of these messages, in other objects;
-        it is taken out.
+    def _equal(
+        self, wire: Sequence[Any], source: Format, previous: Compaction | None, whose: bytes
+    ) -> KnownConversation | None:
+        """The known conversation that these messages continue in other objects, as of a caller who reads them from a
+        database at each turn; it is taken out. One that was paid for comes before the others, and the longest first.
         """
         with self._lock:
             found = [
-                (len(known.history.wire), key)
+                (known.is_paid_for, len(known.history.wire), key)
                 for key, known in self._known.items()
-                if known.whose == whose and known.history.format is source and known.history.begins(wire)
+                if known.whose == whose and known.history.format is source and known.seems_equal(wire)
             ]
-            return self._known.pop(max(found)[1]) if found else None
+        for *_, key in sorted(found, reverse=True):
+            with self._lock:
+                known = self._known.pop(key, None)
+            if known is not None and known.takes_equal(wire, previous):
+                return known
+            if known is not None:
+                self._remember(known)
+        return None
 
     def _waiting(self, read: KnownConversation, previous: Compaction | None) -> KnownConversation | None:
         """The conversation that ``read`` is in other objects, taken out, if something was paid for it."""

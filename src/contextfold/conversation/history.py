@@ -31,6 +31,7 @@ from contextfold.conversation.recognized import (
     says_again,
     trail_of,
 )
+from contextfold.errors import FormatError
 from contextfold.formats.base import Format
 from contextfold.harness import in_place
 from contextfold.json_values import same
@@ -89,19 +90,12 @@ class History:
 
         return MemoryIndex()
 
-    def extend(self, wire: Sequence[Any], known: History | None = None) -> None:
-        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message.
-
-        ``known``, for the first ones: a history that began with equal objects, as of a caller who reads the
-        conversation from a file at each turn. All that it knows of them is taken along. Both go on with one vocabulary,
-        so the other one must not be used any more.
-        """
+    def extend(self, wire: Sequence[Any]) -> None:
+        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
         start = len(self.wire)
         marks = [_mark(entry) for entry in wire]
-        taken = self._in_common(wire, marks, known) if known is not None else []
-        same = len(taken)
-        messages = [*taken, *self._decoded(wire[same:], start + same, taken[-1] if taken else None)]
-        sizes = [*(known.sizes[:same] if known is not None else ()), *self.counter.messages(messages[same:])]
+        messages = self._decoded(wire, start)
+        sizes = self.counter.messages(messages)
         self._given.update(
             (n, given)
             for n, (given, own) in enumerate(zip(wire, messages, strict=True), start)
@@ -112,60 +106,56 @@ class History:
         self.messages += messages
         self.sizes += sizes
         self.__dict__.pop("grouping", None)  # the walk that made it goes on
-        if known is not None:
-            self._learn_from(known, same)
 
-    def _learn_from(self, known: History, same: int) -> None:
-        """Take along what another history knows of its first messages, ``same`` in number, which are the first here."""
-        self.words, self.line_sizes, self._reader = known.words, known.line_sizes, known._reader
-        if same < len(known.messages):
-            for n in range(same):
-                self._take_along(n, known, n)
-            return
-        # A pass that is prepared beside it reads a snapshot: what it learns from now on is learned here, too.
-        self._blocks, self._clean_blocks, self._notes, self._said = (
-            known._blocks,
-            known._clean_blocks,
-            known._notes,
-            known._said,
-        )
-        self._digests, self._sayings = list(known._digests), dict(known._sayings)
-        if "index" in known.__dict__:
-            self.index = known.index
-
-    def _decoded(self, wire: Sequence[Any], start: int, before: Message | None = None) -> list[Message]:
+    def _decoded(self, wire: Sequence[Any], start: int) -> list[Message]:
         """The messages that stand from ``start`` on. What one of them is may show in the one before it."""
         found = list[Message]()
-        before = self.messages[start - 1] if before is None and start else before
+        before = self.messages[start - 1] if start else None
         for index, entry in enumerate(wire, start):
             before = in_place(self.format.decode(entry, index), before)
             found.append(before)
         return found
 
-    def _in_common(self, wire: Sequence[Any], marks: Sequence[object], known: History) -> list[Message]:
-        """The first messages, as far as they say what those of another history say."""
-        found = list[Message]()
-        for given, mark, old, old_mark in zip(wire, marks, known.messages, known._marks, strict=False):
-            if mark is None:  # an object of a framework
-                [message] = self._decoded([given], len(found), found[-1] if found else None)
-                is_same = message == old and _same_metadata(message, old)
-            elif is_same := mark == old_mark:
-                message = replace(old, source=given)
-            if not is_same:
-                break
-            found.append(message)
-        return found
-
-    def begins(self, wire: Sequence[Any]) -> bool:
-        """Whether these messages seem to be equal to all of this history, and perhaps more behind it."""
-        count = len(self.messages)
-        return 0 < count <= len(wire) and all(self._is_at(n, wire[n]) for n in (0, count // 2, count - 1))
-
-    def _is_at(self, index: int, wire: Any) -> bool:
-        mark = _mark(wire)
-        return mark == self._marks[index] and (
-            mark is not None or self.format.decode(wire, index) == self.messages[index]
+    def is_like(self, wire: Sequence[Any], start: int = 0) -> bool:
+        """Whether these messages seem to say what all of this history says from ``start`` on, perhaps with more behind
+        it: the first, the last and one between do.
+        """
+        last = len(self.messages) - 1
+        return start <= last < len(wire) and all(
+            self._as_at(n, wire[n], _mark(wire[n])) is not None for n in (start, (start + last) // 2, last)
         )
+
+    def put_equal(self, wire: Sequence[Any], start: int = 0) -> bool:
+        """Put other objects in the place of those from ``start`` on, if each says what that one says, as a caller has
+        them who reads the conversation from a file at each turn. Else False, and the history is as it was.
+
+        All that is known of them stays known.
+        """
+        marks, found = list[object](), list[Message]()
+        for index, given in enumerate(wire, start):
+            marks.append(_mark(given))
+            message = self._as_at(index, given, marks[-1])
+            if message is None:
+                return False
+            found.append(message)
+        for index, (given, message) in enumerate(zip(wire, found, strict=True), start):
+            self._given.pop(index, None)
+            if given is not message.source:
+                self._given[index] = given
+            self.wire[index] = message.source
+        self._marks[start : start + len(found)], self.messages[start : start + len(found)] = marks, found
+        return True
+
+    def _as_at(self, index: int, given: Any, mark: object) -> Message | None:
+        """A wire object as a message, if that is the one of this place in other objects; else None."""
+        old = self.messages[index]
+        if mark is not None and mark == self._marks[index]:
+            return replace(old, source=given)
+        try:
+            [message] = self._decoded([given], index)
+        except FormatError:
+            return None
+        return message if message == old and _same_metadata(message, old) else None
 
     @property
     def given(self) -> list[Any]:
