@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from contextfold.calls.refused import refusal_in
 from contextfold.calls.request import UNLIMITED, CompactionResult, Request
-from contextfold.calls.usage import Usage, read_usage
+from contextfold.calls.usage import Usage, read_usage, said_in
 from contextfold.errors import (
     RECENT,
     CannotFit,
@@ -139,7 +139,8 @@ class Exchange:
             ):
                 raise
             return Outcome(error=error, overflow=overflow)
-        usage, refusal = read_usage(response), refusal_in(response)
+        said = said_in(response)
+        usage, refusal = read_usage(said), refusal_in(said)
         overflow = classify(refusal) if refusal is not None else self._unread(usage, result)
         return Outcome(response, usage, overflow=overflow)
 

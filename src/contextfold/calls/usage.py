@@ -40,6 +40,14 @@ MOST_TOKENS = 1 << 40
 """A larger count is none: no request takes as many, and JSON can spell numbers that no division takes."""
 
 
+def said_in(response: object) -> object:
+    """What a raw response of an SDK says, if its body was read; any other response says it itself."""
+    try:
+        return get(response, "http_response").json()
+    except Exception:  # noqa: BLE001 - no raw response, a body that is the caller's to read, or one that is no JSON
+        return response
+
+
 def read_usage(response: object) -> Usage:
     """What a response, or an event of a stream, says of its request; an object may say it itself."""
     try:
