@@ -143,42 +143,36 @@ def _folded(stream: _Stream) -> dict[str, Any]:
 
 
 _RENAMED = {"modelId": "model", "outputConfig": "response_format"}
-_LIMITS = {"max_tokens": "maxTokens", "stop_sequences": "stopSequences"}
-"""Of ``inferenceConfig``."""
-_CLAUDES = ("thinking", "context_management", "anthropic_beta")
-"""Of ``additionalModelRequestFields``: what goes with a view, or asks for a larger window."""
+_INSIDE = {
+    "inferenceConfig": {"max_tokens": "maxTokens", "stop_sequences": "stopSequences"},
+    # Claude's: what goes with a view, or asks for a larger window
+    "additionalModelRequestFields": {name: name for name in ("thinking", "context_management", "anthropic_beta")},
+    "toolConfig": {"tools": "tools", "tool_choice": "toolChoice"},
+}
+"""By the argument that they lie inside of: how ``wrapping`` calls what it knows, and how Converse does."""
 
 
 def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under the names that ``wrapping`` knows."""
     flat = {_RENAMED.get(name, name): value for name, value in arguments.items()}
-    limits = dict(flat.pop("inferenceConfig", None) or {})
-    flat |= {new: limits.pop(name) for new, name in _LIMITS.items() if name in limits}
-    if limits:
-        flat["inferenceConfig"] = limits
-    more = dict(flat.pop("additionalModelRequestFields", None) or {})
-    flat |= {name: more.pop(name) for name in _CLAUDES if name in more}
-    if more:
-        flat["additionalModelRequestFields"] = more
-    tools = flat.pop("toolConfig", None) or {}
-    if "tools" in tools:
-        flat["tools"] = tools["tools"]
-    if "toolChoice" in tools:
-        flat["tool_choice"] = tools["toolChoice"]
+    for outer, names in _INSIDE.items():
+        if not isinstance(flat.get(outer), Mapping):
+            continue  # what boto3 says to it is the caller's
+        rest = dict(flat.pop(outer))
+        inside = {new: rest.pop(name) for new, name in names.items() if name in rest}
+        flat |= inside
+        if rest or not inside:
+            flat[outer] = rest
     # A request for a summary leaves `stream` out (`for_summary`), by which `_Method` tells it from the task's own.
     return {**flat, "stream": True}
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The reverse of ``_flat``."""
-    names = {new: name for name, new in _RENAMED.items()}
-    left = (*_LIMITS, *_CLAUDES, "tools", "tool_choice")
-    arguments = {names.get(name, name): value for name, value in flat.items() if name not in left}
-    if limits := {name: flat[new] for new, name in _LIMITS.items() if new in flat}:
-        arguments["inferenceConfig"] = {**(flat.get("inferenceConfig") or {}), **limits}
-    if claudes := {name: flat[name] for name in _CLAUDES if name in flat}:
-        arguments["additionalModelRequestFields"] = {**(flat.get("additionalModelRequestFields") or {}), **claudes}
-    config = {"tools": flat.get("tools"), "toolChoice": flat.get("tool_choice")}
-    if config["tools"] is not None:
-        arguments["toolConfig"] = {name: value for name, value in config.items() if value is not None}
+    known = {new: name for name, new in _RENAMED.items()}
+    taken = {new for names in _INSIDE.values() for new in names}
+    arguments = {known.get(name, name): value for name, value in flat.items() if name not in taken}
+    for outer, names in _INSIDE.items():
+        if inside := {name: flat[new] for new, name in names.items() if new in flat}:
+            arguments[outer] = {**(arguments.get(outer) or {}), **inside}
     return arguments

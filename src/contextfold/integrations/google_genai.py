@@ -367,6 +367,10 @@ class _Chats:
         self._chats = chats
         self._compactor = compactor
 
+    @property  # type: ignore[misc]  # what isinstance asks, too
+    def __class__(self) -> Any:
+        return type(self._chats)
+
     def create(self, **arguments: Any) -> Any:
         """A chat, as the SDK's own method makes it."""
         return with_compaction(self._chats.create(**arguments), self._compactor)

@@ -22,7 +22,7 @@ from integrations.rooms import Passes
 boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
-from botocore.exceptions import ClientError  # noqa: E402
+from botocore.exceptions import ClientError, ParamValidationError  # noqa: E402
 
 WINDOW = 8_000
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -209,6 +209,33 @@ def test_a_request_that_asks_for_claudes_larger_window_has_it_and_goes_out_as_it
         assert sent[-1] == {**given, **asked}
         windows.append(ask.result.window)
     assert windows[0] < windows[1] == 1_000_000
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"inferenceConfig": {}, "additionalModelRequestFields": {}},
+        {"toolConfig": {"toolChoice": {"auto": {}}}},
+        {"toolConfig": {**TOOLS, "tool_choice": {"auto": {}}}},
+        {"toolConfig": {}},
+        {"toolConfig": None},
+        {"inferenceConfig": None},
+    ],
+    ids=str,
+)
+def test_boto3_is_given_what_lies_inside_other_arguments_as_it_was_written(method: str, more: dict[str, Any]) -> None:
+    """What it refuses, such as a misspelled name, was left out without a word."""
+    said: list[Any] = []
+    with provider() as server:
+        client = client_of(server)
+        for ask in (getattr(client, method), with_compaction(getattr(client, method), Compactor(window=WINDOW))):
+            try:
+                closed(ask(modelId=MODEL, messages=[user("Hello.")], **more))
+                said.append(server.requests[-1].body)
+            except ParamValidationError as refused:
+                said.append(str(refused))
+    assert said[0] == said[1]
 
 
 def test_a_prompt_that_nothing_can_shorten_ends_in_an_error_of_ours() -> None:

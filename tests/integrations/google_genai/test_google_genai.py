@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,14 @@ def test_a_method_and_a_chat_can_be_wrapped_by_themselves(server: ProviderServer
     assert isinstance(chat, genai.chats.Chat)
     assert len(chat.get_history()) == len(made) + 2, "the chat keeps all of it"
     assert client.models.generate_content(model=MODEL, contents="x").text, "the client itself is as it was"
+
+
+def test_what_a_wrapped_client_has_is_of_the_classes_of_the_sdk(client: Any) -> None:
+    """Who asks for the class of its chats was told another one."""
+    whole = with_compaction(client, Compactor(window=WINDOW))
+    for path in ("models", "chats", "aio", "aio.models", "aio.chats", "files", "caches"):
+        plain = functools.reduce(getattr, path.split("."), client)
+        assert isinstance(functools.reduce(getattr, path.split("."), whole), type(plain)), path
 
 
 def test_what_was_wrapped_can_be_copied_as_the_sdks_own(client: Any) -> None:
