@@ -58,7 +58,7 @@ class Views:
         self.summarizer = summarizer
         self.same = same
         """The model that a request goes to writes its summaries."""
-        self._memory = Memory(count_text, remembered)
+        self.memory = Memory(count_text, remembered)
         self._strict: set[tuple[str, str | None]] = set()
 
     async def view(
@@ -81,7 +81,7 @@ class Views:
         Raises what ``Compactor.compact`` raises.
         """
         found = await self.windows.find(request.endpoint, request.model, ports, observer)
-        if self._memory.is_near(request.messages, request.previous):
+        if self.memory.is_near(request.messages, request.previous):
             conversation = self._open(request, observer)
         else:  # decoding a whole history takes long enough to hold up an event loop
             conversation = await ports.compute(self._open, request, observer)
@@ -104,7 +104,7 @@ class Views:
             call = _Call(self, conversation, request, observer, ports, found, None, False, overhead)
             return await call.result(revise)
         finally:
-            self._memory.put_back(conversation)
+            self.memory.put_back(conversation)
 
     async def due(self, request: Request, ports: Ports, observer: Observer) -> str | None:
         """Why a pass is due for a request, in words; None when none is. Nothing is compacted."""
@@ -115,11 +115,11 @@ class Views:
             trigger = _Call(self, conversation, request, observer, ports, found, None, False, overhead).due()
             return trigger.reason if trigger else None
         finally:
-            self._memory.put_back(conversation)
+            self.memory.put_back(conversation)
 
     def is_beside(self, conversation: KnownConversation) -> bool:
         """As ``Memory.is_beside``."""
-        return self._memory.is_beside(conversation)
+        return self.memory.is_beside(conversation)
 
     def is_strict(self, request: Request) -> bool:
         """Whether this endpoint refused two neighbors of one role before."""
@@ -127,14 +127,14 @@ class Views:
 
     def _open(self, request: Request, observer: Observer) -> KnownConversation:
         source = self._format(request, observer)
-        conversation = self._memory.take(request.messages, source, request.previous, request.whose)
+        conversation = self.memory.take(request.messages, source, request.previous, request.whose)
         follow(conversation, request.previous, observer, role=self.policy.summary_role)
         return conversation
 
     def _format(self, request: Request, observer: Observer) -> Format:
         if request.format is not None:
             return formats.get(request.format)
-        if (known := self._memory.format_of(request.messages)) is not None:
+        if (known := self.memory.format_of(request.messages)) is not None:
             return known
         found = formats.detect(request.messages)
         observer.emit("format_detected", f"the messages are {found.name}", format=found.name)

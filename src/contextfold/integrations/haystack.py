@@ -107,7 +107,10 @@ class ContextfoldCompactor:
         self.result: CompactionResult | None = None
         self._originals = Originals(formats.get(FORMAT))
         self._lists = KnownLists(formats.get(FORMAT))
-        sending_nothing(self._compactor(1_000))  # says at once what is wrong
+        # A window that nothing exceeds: it is only asked for its estimate.
+        self._looking = Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=settings.get("count_text"))
+        self._first: Compactor | None = None
+        self._first = sending_nothing(self._compactor(1_000))  # says at once what is wrong
 
     # ---- their protocol ----
 
@@ -235,25 +238,23 @@ class ContextfoldCompactor:
         """How far their counter is from the estimate, as for a provider's usage; and how far beyond what a provider's
         can be: one may count characters.
         """
-        estimated = self._compactor(None).compact(messages, format=FORMAT).estimated_tokens
+        estimated = self._looking.compact(messages, format=FORMAT).estimated_tokens
         calibration = Calibration().learn(estimated, counted)
         return calibration, counted / (estimated * calibration.ratio) if calibration.observations else 1.0
 
     def _compactor(
-        self, target: int | None, beyond: float = 1.0, compact: Callable[..., Any] = Compactor.compact
+        self, target: int, beyond: float = 1.0, compact: Callable[..., Any] = Compactor.compact
     ) -> Compactor:
-        """A compactor for a target; without one, it only looks. ``beyond``: their tokens for one of ours. ``compact``:
-        what is called of it, and so how a chat generator is asked.
+        """A compactor for a target, which knows the conversations of all others. ``beyond``: their tokens for one of
+        ours. ``compact``: what is called of it, and so how a chat generator is asked.
         """
-        if target is None:
-            # A window that nothing exceeds: it is only asked for its estimate.
-            return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
         aim, room = max(1, int(target / beyond)), int((self.window or WINDOW * target) / beyond)
         update = {"trigger": parse_trigger(None), "target": Size("tokens", aim)}
         policy = self.policy.model_copy(update=update)
         window = max(room, aim + 1, 1_000)
         summarizer = _writing(self.summarizer, is_async=compact is Compactor.acompact)
-        return Compactor(window=window, policy=policy, summarizer=summarizer, **self.settings)
+        made = Compactor(window=window, policy=policy, summarizer=summarizer, **self.settings)
+        return made if self._first is None else made._remembers_with(self._first)
 
 
 def _marked(view: Sequence[ChatMessage], history: Sequence[ChatMessage]) -> list[ChatMessage]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.compactor import CompactionResult
-from contextfold.conversation.fingerprint import digest, opening
+from contextfold.conversation.fingerprint import digest
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
 from contextfold.record.compaction import Compaction
@@ -48,13 +48,11 @@ class Originals:
         """The whole history of a list and the record in force, where the list begins with a view that was given; else
         the list itself and None.
         """
-        known = self._given.all()
-        if not known:
-            return list(messages), None
-        digests, most = self._digests(messages)
-        for given in known:
+        said = _Digests(self._format, messages)
+        for given in self._given.all():
             start, stop = given.start, given.start + len(given.digests)
-            if start <= most and digests[start:stop] == given.digests:
+            # Read as far as they are alike: nearly all lists that are no view are told apart by their first messages.
+            if stop <= len(messages) and said.begin(start) and all(map(said.is_at, range(start, stop), given.digests)):
                 return [*messages[:start], *given.history[start:], *messages[stop:]], given.record
         return list(messages), None
 
@@ -62,12 +60,38 @@ class Originals:
         """Remember what stands behind the view of a result, if something of it is summarized."""
         record = result.compaction
         if record is not None and record.summary is not None:
-            digests, most = self._digests(result.messages)
-            start = min(most, self._digests(history[:most])[1], *record.altered)
+            said, before = _Digests(self._format, result.messages), _Digests(self._format, history)
+            start = min(said.opening, before.opening, *record.altered)
+            digests = tuple(map(said.at, range(start, len(result.messages))))
             # The longest view stands first among those that begin alike: the one that was given last.
-            self._given.put((start, digests[start:]), _Given(digests[start:], start, list(history), record))
+            self._given.put((start, digests), _Given(digests, start, list(history), record))
 
-    def _digests(self, wire: Sequence[Any]) -> tuple[tuple[bytes, ...], int]:
-        """Of each message, and how many of them are instructions at the beginning."""
-        messages = [self._format.decode(entry, index) for index, entry in enumerate(wire)]
-        return tuple(map(digest, messages)), opening(messages)
+
+class _Digests:
+    """Of the messages of a list, each decoded when it is first asked for."""
+
+    def __init__(self, format: Format, wire: Sequence[Any]) -> None:
+        self._format = format
+        self._wire = wire
+        self._read: list[tuple[bytes, bool]] = []
+
+    def at(self, index: int) -> bytes:
+        return self._of(index)[0]
+
+    def is_at(self, index: int, told: bytes) -> bool:
+        return self.at(index) == told
+
+    def begin(self, count: int) -> bool:
+        """Whether the first messages, at least as many as this, are instructions."""
+        return all(self._of(n)[1] for n in range(count))
+
+    @property
+    def opening(self) -> int:
+        """How many of them are instructions at the beginning."""
+        return next((n for n in range(len(self._wire)) if not self._of(n)[1]), len(self._wire))
+
+    def _of(self, index: int) -> tuple[bytes, bool]:
+        while len(self._read) <= index:
+            message = self._format.decode(self._wire[len(self._read)], len(self._read))
+            self._read.append((digest(message), message.is_instruction))
+        return self._read[index]
