@@ -670,3 +670,22 @@ def test_a_real_session_is_summed_up_in_seconds_and_shorter(transcripts: Path, f
     assert min(budget * 0.6, 1000) < count(summary) <= budget
     assert len(sections(summary)) >= 3
     assert sections(summary).keys() <= {getattr(words(w), s) for w in ("en", "zh") for s in extractive.SHARES}
+
+
+def test_a_long_answer_is_read_once_though_it_tells_more_as_the_newest_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of prose was read sentence by sentence for its note, and again as the newest answer."""
+    from contextfold import Compactor
+
+    answer = "".join(
+        f"I decided to keep table_{n} because test_{n} failed. TODO: rename rows_{n}. " for n in range(2_000)
+    )
+    read, sentences = list[str](), extractive_facts.sentences
+    monkeypatch.setattr(
+        extractive_facts, "sentences", lambda text, *given, **more: read.append(text) or sentences(text, *given, **more)
+    )
+    asked = [{"role": "user", "content": f"Go on with step {n}."} for n in range(8)]
+    talk = [asked[0], {"role": "assistant", "content": answer}, *asked[1:]]
+    out = Compactor(window=16_000).compact(talk)
+    assert out.changed
+    assert sum(text == answer for text in read) == 1
+    assert "TODO: rename rows_" in str(out.messages), "the newest answer tells what is open"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from contextfold import quoting
 from contextfold.identifiers import CJK
@@ -97,8 +98,17 @@ def told(text: str) -> float:
 
 
 def _signs(text: str) -> tuple[int, int, int]:
-    named = {found.group() for found in _NAMED.finditer(text)}
-    return min(ENOUGH, len(_OWN.findall(text))), min(ENOUGH, len(_WHEN.findall(text))), min(ENOUGH, len(named))
+    named = set[str]()
+    for found in _NAMED.finditer(text):
+        named.add(found.group())
+        if len(named) == ENOUGH:
+            break
+    return _count(_OWN, text), _count(_WHEN, text), len(named)
+
+
+def _count(sign: re.Pattern[str], text: str) -> int:
+    """How often a sign is there, counted no further than what counts: a turn may be a page."""
+    return sum(1 for _ in islice(sign.finditer(text), ENOUGH))
 
 
 def is_relative(text: str) -> bool:

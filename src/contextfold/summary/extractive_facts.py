@@ -131,6 +131,10 @@ class Fact(NamedTuple):
     weight: float
 
 
+_Said = tuple[Section, str, float]
+"""A fact, whatever its place: section, text and weight."""
+
+
 class Action(NamedTuple):
     """A tool call and what came of it. ``failure``: the line that names one. ``same``: what a line shows of what calls
     that do the same have in common, however much of their output they show.
@@ -150,36 +154,43 @@ class Action(NamedTuple):
 class Note:
     """What a message gives wherever it stands in a conversation. It follows from the message alone and can be kept.
 
-    ``said``: its facts unless it is the first or newest of its kind. ``calls`` and ``results``: in their order.
+    ``said``: its facts unless it is the first or newest of its kind; ``newest``: those of an answer that is the newest.
+    ``calls`` and ``results``: in their order.
     """
 
     role: Literal["user", "assistant", "other"]
     speaks: bool
-    said: tuple[tuple[Section, str, float], ...]
+    said: tuple[_Said, ...]
     calls: tuple[_Call, ...]
     results: tuple[_Result, ...]
     rules: tuple[Statement, ...] = ()
     """What a user demands, forbids or limits, and what may withdraw it."""
+    newest: tuple[_Said, ...] = ()
 
     @classmethod
     def of(cls, message: Message) -> Note:
         """What there is to know about a message."""
         role: Literal["user", "assistant", "other"] = "other"
-        said: Iterable[Fact] = ()
+        said: Iterable[_Said] = ()
+        newest: Iterable[_Said] = ()
         rules: tuple[Statement, ...] = ()
         done = list(acted(message))
         if message.is_user_turn and not is_output(message):
-            role, said = "user", _from_user(message, 0, first=False, newest=False)
+            role = "user"
+            found = _from_user(message, 0, first=False, newest=False)
+            said = [(fact.section, fact.text, fact.weight) for fact in found]
             rules = tuple(_statements_in(message))
         elif message.role == "assistant":
-            role, said = "assistant", _from_assistant(message, 0, newest=False)
+            role = "assistant"
+            said, newest = _from_assistant(message)
         return cls(
             role,
             role == "assistant" and bool(answered(message).strip()),
-            tuple((fact.section, fact.text, fact.weight) for fact in said),
+            tuple(said),
             tuple(_call(call) for call in done if isinstance(call, ToolCall)),
             tuple(_result(result) for result in done if isinstance(result, ToolResult)),
             rules,
+            tuple(newest),
         )
 
 
@@ -240,10 +251,8 @@ def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]
     for n, note in enumerate(notes):
         if note.role == "user" and n in (people[0], people[-1]):
             yield from _from_user(messages[n], n, first=n == people[0], newest=n == people[-1])
-        elif n == last_spoken:
-            yield from _from_assistant(messages[n], n, newest=True)
         else:
-            for section, text, weight in note.said:
+            for section, text, weight in note.newest if n == last_spoken else note.said:
                 yield Fact(section, text, n, weight)
 
 
@@ -375,20 +384,30 @@ def _ends(text: str) -> str:
     return text if len(text) <= PASTED else f"{text[: PASTED // 2]}\n{text[-PASTED // 2 :]}"
 
 
-def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
+def _from_assistant(message: Message) -> tuple[list[_Said], list[_Said]]:
+    """What an answer tells where others follow it, and what it tells as the newest one."""
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
+    earlier, newest = list[_Said](), list[_Said]()
     for sentence in sentences(answered(message), headings=False):
         heads = cues.heads(sentence)
-        if newest and cues.OPEN.search(sentence, heads):
-            yield Fact("open", sentence, order, 2.0 + _density(sentence))
-        elif is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
-            continue
-        elif not newest and cues.PASSING.search(sentence, heads):
-            continue  # "The build is failing" is no finding that holds
-        elif cues.DECISION.search(sentence, heads):
-            yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
-        elif concludes and (density := _density(sentence)) > TELLING:
-            yield Fact("decisions", sentence, order, density)
+        found = _finding(sentence, heads, concludes)
+        # "The build is failing" is no finding that holds
+        if found is not None and not cues.PASSING.search(sentence, heads):
+            earlier.append(found)
+        if cues.OPEN.search(sentence, heads):
+            found = ("open", sentence, 2.0 + _density(sentence))
+        if found is not None:
+            newest.append(found)
+    return earlier, newest
+
+
+def _finding(sentence: str, heads: cues.Heads, concludes: bool) -> _Said | None:
+    if is_question(sentence) or cues.says_nothing(sentence) or _leads_on(sentence):
+        return None
+    if cues.DECISION.search(sentence, heads):
+        return "decisions", sentence, 1.0 + _density(sentence) + 0.5 * concludes
+    density = _density(sentence) if concludes else 0.0
+    return ("decisions", sentence, density) if density > TELLING else None
 
 
 def _leads_on(sentence: str) -> bool:
