@@ -1230,3 +1230,17 @@ def test_which_line_names_the_columns_does_not_hang_on_what_was_asked_before() -
         heads = {row: head_of(lines, row, known) for row in order}
         found.add(tuple(sorted(heads.items())))
     assert found == {((1, 0), (2, 0), (3, None), (4, 0), (5, None), (6, None))}
+
+
+def test_an_answer_of_many_parts_is_looked_through_a_few_times_and_not_once_for_each_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as many parts took four times as long: each asked whether the message calls tools."""
+    asked, calls = list[int](), vars(Message)["tool_calls"].fget
+    monkeypatch.setattr(Message, "tool_calls", property(lambda own: asked.append(len(own.parts)) or calls(own)))
+    said = [{"type": "text", "text": f"Part {n} tells of table_{n}."} for n in range(3_000)]
+    rest = [{"role": role, "content": f"step {n}"} for n in range(8) for role in ("user", "assistant")]
+    Compactor(window=8_000).compact(
+        [{"role": "user", "content": "Go."}, {"role": "assistant", "content": said}, *rest], format="openai-chat"
+    )
+    assert 0 < asked.count(len(said)) < 60

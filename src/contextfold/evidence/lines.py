@@ -186,6 +186,7 @@ def _entries(message: Message) -> Iterator[_Entry]:
 
 
 def _entries_of(message: Message, *, is_tools: bool) -> Iterator[_Entry]:
+    concludes = not message.tool_calls  # asked once: a message may have ten thousand parts
     for part in message.parts:
         if isinstance(part, ToolResult) or (is_tools and isinstance(part, Text)):
             yield "tool", False, _cut_lines(weighed(without_reminders("\n".join(texts(part)))))
@@ -196,11 +197,11 @@ def _entries_of(message: Message, *, is_tools: bool) -> Iterator[_Entry]:
         elif isinstance(part, Text | Opaque):
             source: Source = "user" if message.role == "user" else "assistant"
             if source == "assistant":
-                yield _spoken(part.text, source, not message.tool_calls)
+                yield _spoken(part.text, source, concludes)
             elif not is_note(part.text):
                 yield from _of_user(part.text)
         elif isinstance(part, Media) and part.name:
-            yield _spoken(part.name, "user" if message.role == "user" else "assistant", not message.tool_calls)
+            yield _spoken(part.name, "user" if message.role == "user" else "assistant", concludes)
 
 
 def weighed(text: str) -> str:
