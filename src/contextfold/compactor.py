@@ -145,6 +145,8 @@ class Compactor:
         kept = plain_integer(remembered)
         if kept is None or kept < 0:
             raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
+        self._remembered = kept
+        self._parts: Any = None
         self._views = Views(self.policy, self.windows, self.summarizer, count_text, kept, same=self._is_same)
         self._count_text = count_text
         plain_functions(count_text=count_text, on_event=on_event)
@@ -343,8 +345,11 @@ class Compactor:
         """
         self._needs_no_model()
         door = import_module("contextfold.store")  # imports point inward: this is the one door outward, opened late
-        means = door.EngineParts(self.policy, self.windows, self.summarizer, self._count_text, self._observer)
-        session: Session = door.open_session(means, thread_id, store, **options)
+        if self._parts is None:
+            self._parts = door.EngineParts(
+                self.policy, self.windows, self.summarizer, self._count_text, self._observer, self._remembered
+            )
+        session: Session = door.open_session(self._parts, thread_id, store, **options)
         return session
 
     def _exchange(self, send: Callable[..., Any], request: Request, max_tokens: Any, ports: Ports) -> Exchange:

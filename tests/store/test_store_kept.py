@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,9 +34,14 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-def passes_of(session: Session, reads: list[int]) -> Iterator[tuple[int, int, int]]:
+def always(session: Session) -> Callable[[], Session]:
+    return lambda: session
+
+
+def passes_of(opened: Callable[[], Session], reads: list[int]) -> Iterator[tuple[int, int, int]]:
     """The messages that were there, that are in the view, and that were read, for each view that made a pass."""
     for number, message in enumerate(turns(TURNS), 1):
+        session = opened()
         session.append([message])
         reads.clear()
         view = session.view()
@@ -42,12 +49,29 @@ def passes_of(session: Session, reads: list[int]) -> Iterator[tuple[int, int, in
             yield number, len(view), sum(reads)
 
 
-def test_a_pass_reads_no_more_than_its_view(session: Callable[..., Session], reads: list[int]) -> None:
-    """However long the session is: the first one reads the messages once, and the others what came since."""
-    made = list(passes_of(session(window=4_000), reads))
+def held_of(session: Session) -> kept.Kept | None:
+    memory = session._flow.memory
+    return memory.memory._kept.get(memory.place)
+
+
+@pytest.mark.parametrize("is_opened_again", [False, True])
+@pytest.mark.parametrize("method", ["estimate", "tiktoken"])
+def test_a_pass_reads_no_more_than_its_view(
+    sqlite_store: SQLStore, reads: list[int], method: str, is_opened_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the session is: the first one reads the messages once, and the others what came since. A server that
+    opens it for each request has other objects, which stand for the same one."""
+    monkeypatch.setattr("contextfold.store.options.tiktoken_counter", lambda name: lambda text: len(text) // 3)
+    compactor = Compactor(window=4_000)
+
+    def opened() -> Session:
+        return compactor.session("thread", sqlite_store, options={"token_calculation_method": method})
+
+    known = opened()
+    made = list(passes_of(opened if is_opened_again else always(known), reads))
     assert len(made) > 3
     for number, shown, read in made[1:]:
-        assert read <= 2 * shown + 8, f"of {number} messages, of which the view has {shown}"
+        assert read <= (3 if is_opened_again else 2) * shown + 8, f"of {number} messages, of which the view has {shown}"
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -74,29 +98,53 @@ def test_a_history_that_is_folded_next_is_not_kept(
 ) -> None:
     monkeypatch.setattr(loading, "HORIZON", 20)
     known = session(window=4_000)
-    for _ in passes_of(known, reads):
-        held = known._flow.memory._kept.get("history")
+    for _ in passes_of(always(known), reads):
+        held = held_of(known)
         assert held is None or len(held.history.messages) < 60
 
 
 def test_all_sessions_of_a_process_keep_no_more_than_the_limit(
     session: Callable[..., Session], reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that was used longest ago gives way; one that is dropped gives back what it kept."""
+    """The one that was used longest ago gives way; with its compactor all that it kept is given back."""
     kept._HELD.clear()
     sessions = [session(f"thread {n}", window=4_000) for n in range(6)]
     for one in sessions:
-        list(passes_of(one, reads))
-    assert all(one._flow.memory._kept for one in sessions)
+        list(passes_of(always(one), reads))
+    assert all(map(held_of, sessions))
     (most,) = set(kept._HELD.values())
     monkeypatch.setattr(kept, "MOST_TOKENS", 6 * most)
-    list(passes_of(sessions[0], reads))  # it is twice as long now
+    list(passes_of(always(sessions[0]), reads))  # it is twice as long now
     assert sum(kept._HELD.values()) <= 6 * most
-    holding = [bool(one._flow.memory._kept) for one in sessions]
+    holding = [held_of(one) is not None for one in sessions]
     assert (holding[0], holding[1], holding[-1]) == (True, False, True)
     assert holding[1:] == sorted(holding[1:])
-    held = weakref.ref(sessions[0]._flow.memory._kept["history"].history)
+    held = weakref.ref(held_of(sessions[0]).history)
     del one, sessions[:]
     gc.collect()
     assert held() is None
-    assert not kept._HELD
+    last = session("thread 6", window=4_000)
+    list(passes_of(always(last), reads))
+    assert list(kept._HELD.values()) == [most]
+
+
+@pytest.mark.parametrize("remembered", [0, 2])
+def test_a_compactor_keeps_of_no_more_sessions_than_it_remembers(
+    sqlite_store: SQLStore, reads: list[int], remembered: int
+) -> None:
+    compactor = Compactor(window=4_000, remembered=remembered)
+    sessions = [compactor.session(f"thread {n}", sqlite_store) for n in range(4)]
+    for one in sessions:
+        list(passes_of(always(one), reads))
+    assert [held_of(one) is not None for one in sessions] == [n >= 4 - remembered for n in range(4)]
+
+
+def test_sessions_of_equal_names_on_other_stores_have_nothing_in_common(tmp_path: Any, reads: list[int]) -> None:
+    """Nor have a copy of the compactor, and the sessions that are opened with it."""
+    compactor = Compactor(window=4_000)
+    first, second = (open_store(f"sqlite:///{tmp_path}/{name}.db") for name in "ab")
+    list(passes_of(lambda: compactor.session("thread", first), reads))
+    assert held_of(compactor.session("thread", first)) is not None
+    assert held_of(compactor.session("thread", second)) is None
+    for copied in (copy.copy(compactor), copy.deepcopy(compactor), pickle.loads(pickle.dumps(compactor))):
+        assert held_of(copied.session("thread", first)) is None

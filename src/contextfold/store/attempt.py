@@ -96,7 +96,8 @@ class Attempt:
             self.observer.emit("fallback_used", text, fallback=self.look.rules.policy.fallback)
         started = self.ports.clock.now()
         made = await self._made(question, means)
-        if isinstance(made, Nothing):
+        # Views go on with what was read for them: two that had one history would both append to it.
+        if isinstance(made, Nothing) and material.history is not self.loaded.conversation.history:
             self._keep(material.layout, material.history, material.record)
         if isinstance(made, Nothing) and made.cause != "summary_failed":
             return "nothing"  # no model was asked

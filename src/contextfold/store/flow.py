@@ -30,7 +30,7 @@ from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.store import recording
 from contextfold.store.decision import SessionSize
-from contextfold.store.kept import PassMemory
+from contextfold.store.kept import PassKey, SessionMemory
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
 from contextfold.store.request import EngineParts, SessionRequest, Settled
@@ -54,7 +54,8 @@ class Flow:
         self.policy = options.policy(means.policy)
         Limits.of(self.policy, means.windows.assumed().tokens)  # raises at once where they do not go together
         self.reader = Reader(store, thread, options.count_text(means.count_text))
-        self.memory = PassMemory()
+        counting = options.token_calculation_method if means.count_text is None else means.count_text
+        self.memory = SessionMemory(means.passes, means.remembered, PassKey.of(store, thread, counting))
         self.background = Background(self.policy.summary.parallel)
         self.fruitless: tuple[int, int] | None = None
         """Revision and length at which a pass changed nothing: it is not tried again until something changed."""

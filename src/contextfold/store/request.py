@@ -6,7 +6,7 @@ What belongs here: these values. What does not: how one becomes the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from contextfold.observe import Observer
@@ -14,6 +14,7 @@ from contextfold.passes.without_pass import Revise
 from contextfold.policy import Policy
 from contextfold.store import payload
 from contextfold.store.decision import SessionRules, SessionSize
+from contextfold.store.kept import PassMemory
 from contextfold.store.loading import Loaded
 from contextfold.store.values import Trigger
 from contextfold.summary.summarizer import Summarizer
@@ -22,13 +23,18 @@ from contextfold.window import Window, Windows
 
 @dataclass(frozen=True)
 class EngineParts:
-    """What a session takes from its compactor. ``observe``: an observer for each call."""
+    """What sessions take from their compactor. ``observe``: an observer for each call. ``passes``: what passes over
+    all of them have read.
+    """
 
     policy: Policy
     windows: Windows
     summarizer: Summarizer | None
     count_text: Callable[[str], int] | None
     observe: Callable[[], Observer]
+    remembered: int
+    """Sessions whose last passes are kept in memory."""
+    passes: PassMemory = field(default_factory=PassMemory)
 
 
 @dataclass(frozen=True, slots=True)
