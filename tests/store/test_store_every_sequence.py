@@ -38,15 +38,22 @@ class Talk:
         self.format, self.fresh = format, fresh
         self.store = open_store(url)
         self.said: list[Any] = []
-        self.known = self.opened()
+        self.compactor = Compactor(window=2_400)
+        self.known, self.second = self.opened(), self.opened()
 
     def opened(self) -> Session:
+        compactor = Compactor(window=2_400) if self.fresh else self.compactor
         options = {"upper_threshold": None, "lower_threshold": None}
-        return Compactor(window=2_400).session("thread", self.store, options=options, format=self.format)
+        return compactor.session("thread", self.store, options=options, format=self.format)
 
     @property
     def session(self) -> Session:
         return self.opened() if self.fresh else self.known
+
+    @property
+    def beside(self) -> Session:
+        """Another object of the same compactor."""
+        return self.opened() if self.fresh else self.second
 
     def hears(self, *events: Event) -> None:
         messages: list[Any] = []
@@ -68,6 +75,7 @@ STEPS: dict[str, Callable[[Talk], object]] = {
     "an empty answer": lambda talk: talk.hears(Blank("assistant")),
     "a view": lambda talk: talk.session.view(),
     "a pass": lambda talk: talk.session.compact(),
+    "a pass beside": lambda talk: talk.beside.compact(),
     "an undo": lambda talk: talk.session.undo(),
     "taken back": Talk.takes_back,
 }

@@ -76,21 +76,23 @@ def test_a_pass_reads_no_more_than_its_view(
 
 @pytest.mark.parametrize("background", [False, True])
 def test_what_is_kept_makes_no_difference(tmp_path: Any, background: bool) -> None:
-    """One object for all turns makes the records that a fresh one for each turn makes, folded or not."""
+    """One object for all turns, and one compactor that opens the session for each, make the records that a fresh one
+    makes, folded or not."""
     views = []
-    for name in ("one", "fresh"):
+    for name in ("one", "opened again", "fresh"):
         store = open_store(f"sqlite:///{tmp_path}/{name}.db")
         compactor = Compactor(window=4_000, policy=Policy(background=background))
         known = compactor.session("thread", store)
         seen = []
         for message in turns(TURNS):
+            compactor = copy.copy(compactor) if name == "fresh" else compactor
             current = known if name == "one" else compactor.session("thread", store)
             current.append([message])
             seen.append(list(current.view()))
             current.join()
         views.append(seen)
         store.close()
-    assert views[0] == views[1]
+    assert views[0] == views[1] == views[2]
 
 
 def test_a_history_that_is_folded_next_is_not_kept(
