@@ -15,7 +15,7 @@ import anyio
 import pytest
 from langchain_core.messages import messages_from_dict
 
-from contextfold import Compaction, Compactor, Event, Policy, PolicyError
+from contextfold import Compaction, Compactor, Event, FormatError, Policy, PolicyError
 from contextfold.calls.background import Background
 from contextfold.policy import SOFT, Pins
 from contextfold.ports import Ports, SyncPorts
@@ -580,6 +580,47 @@ def test_agents_that_did_the_same_for_two_people_share_no_summary(
     subject.compact(agent("bert", steps))
     assert "summary_adopted" not in told
     subject.compact(agent("anna", steps))
+    assert "summary_adopted" in told
+
+
+@pytest.mark.parametrize("given", [list, parsed])
+def test_a_message_that_is_none_costs_no_summary_that_is_paid_for(given: Callable[[list[Any]], list[Any]]) -> None:
+    """The caller mends it and comes again, with the same objects or with equal ones."""
+    told = list[str]()
+    subject = compactor(Slow(), 0.5, on_event=lambda event: told.append(event.name))
+    steps = prepared_at(compactor(Slow(), 0.5), lambda steps: worked("Read the modules.", steps, random_id))
+    all_of_it = worked("Read the modules.", steps, random_id)
+    subject.compact(all_of_it[:-2])
+    is_prepared()
+    with pytest.raises(FormatError):
+        subject.compact(given([*all_of_it[:-2], {"role": "user", "content": 5}]))
+    subject.compact(given(all_of_it))
+    assert "summary_adopted" in told
+
+
+def test_a_request_that_is_cancelled_while_it_is_read_costs_no_summary_that_is_paid_for() -> None:
+    told = list[str]()
+    requests = list[asyncio.Task[Any]]()
+
+    def tell(event: Event) -> None:
+        told.append(event.name)
+        if requests and event.name == "format_detected":  # in the thread that reads the messages
+            requests[-1].get_loop().call_soon_threadsafe(requests.pop().cancel)
+            time.sleep(0.05)
+
+    subject = compactor(Slow(), 0.5, on_event=tell)
+    steps = prepared_at(compactor(Slow(), 0.5), lambda steps: worked("Read the modules.", steps, random_id))
+    all_of_it = worked("Read the modules.", steps, random_id)
+    subject.compact(all_of_it[:-2])
+    is_prepared()
+
+    async def cancelled() -> None:
+        requests.append(asyncio.create_task(subject.acompact(parsed(all_of_it))))
+        await requests[-1]
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+    subject.compact(parsed(all_of_it))
     assert "summary_adopted" in told
 
 

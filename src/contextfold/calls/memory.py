@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from contextfold import formats, json_values
 from contextfold.calls.background import Background
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
+from contextfold.errors import FormatError
 from contextfold.formats.base import Format
 from contextfold.observe import Event
 from contextfold.passes.prepared import Prepared
@@ -227,6 +229,19 @@ class KnownConversation:
         theirs = {history.digest_at(n) for n in answers(history)[-LATEST:]}
         return bool(own & theirs) and self.history.left_in(history, is_given=in_force is not None) is not None
 
+    def goes_on(self, wire: Sequence[Any]) -> None:
+        """These messages are the known ones with more behind them.
+
+        Of the known messages the newest alone is looked at for changes in place, where a client that streams would make
+        them; all of them are before a pass, which is rare enough for that.
+        """
+        known = len(self.history.wire)
+        begins_otherwise = self.takes_other_instructions(wire)
+        if self.history.refresh(known - 1) or self.takes_moved_marks() or begins_otherwise:
+            self.rebuild(self.record)
+        self.known_before = known
+        self.append(wire[known:])
+
     def takes_other_instructions(self, wire: Sequence[Any]) -> bool:
         """Whether these messages, which continue the known ones, begin with other instructions. The history has them
         then: one with the time of day is another one at each turn.
@@ -311,21 +326,16 @@ class Memory:
             # of it again.
             conversation = self._known.pop(self._key_of(wire), None)
         if conversation is not None and conversation.whose == whose and conversation.continues(wire, source):
-            known = len(conversation.history.wire)
-            # Of the known messages the newest alone is looked at for changes in place, where a client that streams
-            # would make them; all of them are before a pass, which is rare enough for that.
-            begins_otherwise = conversation.takes_other_instructions(wire)
-            if conversation.history.refresh(known - 1) or conversation.takes_moved_marks() or begins_otherwise:
-                conversation.rebuild(conversation.record)
-            conversation.known_before = known
-            conversation.append(wire[known:])
+            with self._unless_broken(conversation):
+                conversation.goes_on(wire)
             return conversation
         if conversation is not None:
             # It may be the same with something else in it, as behind it a reminder that was another one last time.
             self._remember(conversation)
         conversation = self._equal(wire, source, previous, whose)
         if conversation is not None:
-            conversation.append(wire[len(conversation.history.wire) :])
+            with self._unless_broken(conversation):
+                conversation.append(wire[len(conversation.history.wire) :])
         else:
             history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
             conversation = read = KnownConversation(history, whose)
@@ -336,6 +346,15 @@ class Memory:
         conversation.known_before = 0
         conversation.marked = formats.marked(wire)
         return conversation
+
+    @contextmanager
+    def _unless_broken(self, conversation: KnownConversation) -> Iterator[None]:
+        """One that was taken out is put back where a new message is none: the caller may mend it and come again."""
+        try:
+            yield
+        except FormatError:
+            self._remember(conversation)
+            raise
 
     def _remember(self, conversation: KnownConversation) -> None:
         """Put one back that was taken out and not used."""
@@ -368,10 +387,12 @@ class Memory:
         for *_, key in sorted(found, reverse=True):
             with self._lock:
                 known = self._known.pop(key, None)
-            if known is not None and known.takes_equal(wire, previous):
-                return known
-            if known is not None:
-                self._remember(known)
+            if known is None:
+                continue
+            with self._unless_broken(known):
+                if known.takes_equal(wire, previous):
+                    return known
+            self._remember(known)
         return None
 
     def _waiting(self, read: KnownConversation, previous: Compaction | None) -> KnownConversation | None:

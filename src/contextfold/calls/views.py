@@ -81,10 +81,7 @@ class Views:
         Raises what ``Compactor.compact`` raises.
         """
         found = await self.windows.find(request.endpoint, request.model, ports, observer)
-        if self.memory.is_near(request.messages, request.previous):
-            conversation = self._open(request, observer)
-        else:  # decoding a whole history takes long enough to hold up an event loop
-            conversation = await ports.compute(self._open, request, observer)
+        conversation = await self._opened(request, ports, observer)
         if strict:
             # Remembered, or the next request would be refused for the same reason.
             self._strict.add((request.endpoint, request.model))
@@ -109,7 +106,7 @@ class Views:
     async def due(self, request: Request, ports: Ports, observer: Observer) -> str | None:
         """Why a pass is due for a request, in words; None when none is. Nothing is compacted."""
         found = await self.windows.find(request.endpoint, request.model, ports, observer)
-        conversation = await ports.compute(self._open, request, observer)
+        conversation = await self._opened(request, ports, observer)
         try:
             overhead = await _overhead(conversation, request, ports)
             trigger = _Call(self, conversation, request, observer, ports, found, None, False, overhead).due()
@@ -125,11 +122,25 @@ class Views:
         """Whether this endpoint refused two neighbors of one role before."""
         return (request.endpoint, request.model) in self._strict
 
-    def _open(self, request: Request, observer: Observer) -> KnownConversation:
-        source = self._format(request, observer)
-        conversation = self.memory.take(request.messages, source, request.previous, request.whose)
-        follow(conversation, request.previous, observer, role=self.policy.summary_role)
-        return conversation
+    async def _opened(self, request: Request, ports: Ports, observer: Observer) -> KnownConversation:
+        """The conversation of a request, under the record that it came with. It is to be put back."""
+        found = list[KnownConversation]()
+
+        def open_it() -> None:
+            source = self._format(request, observer)
+            found.append(self.memory.take(request.messages, source, request.previous, request.whose))
+            follow(found[0], request.previous, observer, role=self.policy.summary_role)
+
+        try:
+            if self.memory.is_near(request.messages, request.previous):
+                open_it()
+            else:  # decoding a whole history takes long enough to hold up an event loop
+                await ports.compute(open_it)
+        except BaseException:  # cancelled as well: what is paid for stays known
+            for conversation in found:
+                self.memory.put_back(conversation)
+            raise
+        return found[0]
 
     def _format(self, request: Request, observer: Observer) -> Format:
         if request.format is not None:
