@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from contextfold import formats, json_values
 from contextfold.conversation.fingerprint import Saying
-from contextfold.conversation.history import MOST_MARKED_VALUES, History, _mark
+from contextfold.conversation.history import MOST_MARKED_VALUES, History, Offered, _mark
 from contextfold.messages import Media, Message, Text, ToolCall, ToolResult
 from contextfold.testing import histories
 from contextfold.tokens import TokenCounter
@@ -74,9 +74,9 @@ def test_a_history_that_goes_on_in_equal_objects_is_as_if_it_was_read_anew(forma
     now[:start] = known.given[:start]
     anew.extend(now)
     same = all(one == other for one, other in zip(known.messages[start:], anew.messages[start:], strict=False))
-    before = list(known.wire)
-    assert known.put_equal(now[start:count], start) == same
-    assert not same or known.is_like(now, start) == (start < count)
+    before, offered = list(known.wire), Offered(source, now)
+    assert known.put_equal(offered, start) == same
+    assert not same or known.is_like(offered, start) == (start < count)
     if not same:
         assert all(one is other for one, other in zip(known.wire, before, strict=True))
         return

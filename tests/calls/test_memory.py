@@ -43,6 +43,19 @@ def test_a_list_that_grows_at_its_end_is_decoded_once() -> None:
     assert second.history.messages[0] is first.history.messages[0]
 
 
+def test_a_new_conversation_is_read_no_more_often_the_more_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of those is compared with it, and a message may be megabytes."""
+    from contextfold import formats
+
+    memory, source = Memory(None), formats.get("openai-chat")
+    for number in range(20):
+        memory.put_back(memory.take([{"role": "user", "content": f"task {number}"}, *chat(4)], source))
+    read, decode = list[int](), type(source).decode
+    monkeypatch.setattr(type(source), "decode", lambda *given: read.append(given[2]) or decode(*given))
+    memory.put_back(memory.take([{"role": "user", "content": "another task"}, *chat(4)], source))
+    assert len(read) <= 5 + 3
+
+
 def test_a_second_call_meanwhile_finds_nothing_and_changes_nothing() -> None:
     from contextfold import formats
 

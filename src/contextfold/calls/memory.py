@@ -18,7 +18,7 @@ from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
-from contextfold.conversation.history import History
+from contextfold.conversation.history import History, Offered
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.errors import FormatError
 from contextfold.formats.base import Format
@@ -135,23 +135,22 @@ class KnownConversation:
         same = all(given[n] is wire[n] for n in sample)
         return same and json_values.same(given[start:], (wire if isinstance(wire, list) else list(wire))[start:known])
 
-    def seems_equal(self, wire: Sequence[Any]) -> bool:
+    def seems_equal(self, offered: Offered) -> bool:
         """Whether these messages seem to say what the known ones say, in other objects, perhaps under other
         instructions and with more behind them.
         """
-        return self.history.is_like(wire, self._instructions_in(wire))
+        return self.history.is_like(offered, self._instructions_in(offered.wire))
 
-    def takes_equal(self, wire: Sequence[Any], previous: Compaction | None) -> bool:
+    def takes_equal(self, offered: Offered, previous: Compaction | None) -> bool:
         """Whether these messages, which seem to be equal, are so. They stand in the place of the known ones then."""
-        history, start = self.history, self._instructions_in(wire)
-        count = len(history.wire)
-        if not history.put_equal(wire[:count]):
+        history, start = self.history, self._instructions_in(offered.wire)
+        if not history.put_equal(offered):
             # What is paid for may tell of the instructions that it was made under.
             if not start or (self.is_paid_for and not self._has_in_force(previous)):
                 return False
-            if not history.put_equal(wire[start:count], start):
+            if not history.put_equal(offered, start):
                 return False
-            history.replace(wire[:start])
+            history.replace(offered.wire[:start])
         self.view = build(history, self.record)
         return True
 
@@ -378,11 +377,12 @@ class Memory:
         """The known conversation that these messages continue in other objects, as of a caller who reads them from a
         database at each turn; it is taken out. One that was paid for comes before the others, and the longest first.
         """
+        offered = Offered(source, wire)
         with self._lock:
             found = [
                 (known.is_paid_for, len(known.history.wire), key)
                 for key, known in self._known.items()
-                if known.whose == whose and known.history.format is source and known.seems_equal(wire)
+                if known.whose == whose and known.history.format is source and known.seems_equal(offered)
             ]
         for *_, key in sorted(found, reverse=True):
             with self._lock:
@@ -390,7 +390,7 @@ class Memory:
             if known is None:
                 continue
             with self._unless_broken(known):
-                if known.takes_equal(wire, previous):
+                if known.takes_equal(offered, previous):
                     return known
             self._remember(known)
         return None

@@ -119,48 +119,46 @@ class History:
             found.append(before)
         return found
 
-    def is_like(self, wire: Sequence[Any], start: int = 0) -> bool:
+    def is_like(self, offered: Offered, start: int = 0) -> bool:
         """Whether these messages seem to say what all of this history says from ``start`` on, perhaps with more behind
         it: the first, the last and one between do.
         """
         last = len(self.messages) - 1
-        return start <= last < len(wire) and all(
-            self._as_at(n, wire[n], _mark(wire[n])) is not None for n in (start, (start + last) // 2, last)
+        return start <= last < len(offered.wire) and all(
+            self._as_at(n, offered) is not None for n in (start, (start + last) // 2, last)
         )
 
-    def put_equal(self, wire: Sequence[Any], start: int = 0) -> bool:
+    def put_equal(self, offered: Offered, start: int = 0) -> bool:
         """Put other objects in the place of those from ``start`` on, if each says what that one says, as a caller has
         them who reads the conversation from a file at each turn. Else False, and the history is as it was.
 
         All that is known of them stays known.
         """
-        marks, found = list[object](), list[Message]()
-        for index, given in enumerate(wire, start):
-            marks.append(_mark(given))
-            message = self._as_at(index, given, marks[-1])
+        found = list[Message]()
+        for index in range(start, len(self.messages)):
+            message = self._as_at(index, offered)
             if message is None:
                 return False
             found.append(message)
-        for index, (given, message) in enumerate(zip(wire, found, strict=True), start):
+        for index, message in enumerate(found, start):
             self._given.pop(index, None)
-            if given is not message.source:
-                self._given[index] = given
-            self.wire[index] = message.source
-        stop = start + len(found)
-        self._marks[start:stop], self.messages[start:stop] = marks, found
-        self.compared = max(self.compared, stop if None in marks else 0)
+            if offered.wire[index] is not message.source:
+                self._given[index] = offered.wire[index]
+            self.wire[index], self.messages[index] = message.source, message
+            self._marks[index] = mark = offered.mark(index)
+            self.compared = max(self.compared, index + 1 if mark is None else 0)
         return True
 
-    def _as_at(self, index: int, given: Any, mark: object) -> Message | None:
-        """A wire object as a message, if that is the one of this place in other objects; else None."""
-        old, known = self.messages[index], self._marks[index]
+    def _as_at(self, index: int, offered: Offered) -> Message | None:
+        """A message that is offered for a place, if it is the one of this place in another object; else None."""
+        old, known, mark = self.messages[index], self._marks[index], offered.mark(index)
+        given = offered.wire[index]
         if mark == known if mark is not None or known is not None else self._is_equal(index, given):
             return replace(old, source=given)
-        try:
-            [message] = self._decoded([given], index)
-        except FormatError:
+        message = offered.message(index)
+        if message is None or message != old or not _same_metadata(message, old):
             return None
-        return message if message == old and _same_metadata(message, old) else None
+        return in_place(message, self.messages[index - 1] if index else None)
 
     def _is_equal(self, index: int, given: Any) -> bool:
         """Whether an object of a framework equals the one that stands here: comparing takes a tenth of decoding."""
@@ -456,6 +454,30 @@ class History:
         """Tokens of lines that evidence may quote, counted once: every pass weighs the same lines again."""
         kind = evidence.EstimatedSizes if self.counter.is_estimate else evidence.Sizes
         return kind(self.counter.text)
+
+
+class Offered:
+    """Messages that may be known in other objects: each is looked at once, for however many histories."""
+
+    def __init__(self, format: Format, wire: Sequence[Any]) -> None:
+        self.format = format
+        self.wire = wire
+        self._marks: dict[int, object] = {}
+        self._messages: dict[int, Message | None] = {}
+
+    def mark(self, index: int) -> object:
+        if index not in self._marks:
+            self._marks[index] = _mark(self.wire[index])
+        return self._marks[index]
+
+    def message(self, index: int) -> Message | None:
+        """None for what is no message of this format."""
+        if index not in self._messages:
+            try:
+                self._messages[index] = self.format.decode(self.wire[index], index)
+            except FormatError:
+                self._messages[index] = None
+        return self._messages[index]
 
 
 def _mark(wire: Any) -> object:
