@@ -466,8 +466,8 @@ def test_a_view_whose_beginning_changes_without_a_summary_fails_the_row_of_what_
     """One message of the view is another one, from the seventh turn on."""
     append = KnownConversation.append
 
-    def sabotaged(self: KnownConversation, wire: Sequence[Any], known: History | None = None) -> None:
-        append(self, wire, known)
+    def sabotaged(self: KnownConversation, wire: Sequence[Any]) -> None:
+        append(self, wire)
         if len(self.history.wire) >= 13:
             entries = self.view.wire
             place = next((n for n, entry in enumerate(entries) if changed(entry) is not entry), None)
@@ -487,10 +487,10 @@ def from_no_one(message: Any) -> bool:
     return False
 
 
-def marked_when_read(self: History, wire: Sequence[BaseMessage], known: History | None = None) -> None:
+def marked_when_read(self: History, wire: Sequence[BaseMessage]) -> None:
     for message in wire:
         message.additional_kwargs["seen"] = True
-    EXTEND(self, wire, known)
+    EXTEND(self, wire)
 
 
 def with_the_time(*texts: Any, **more: Any) -> str:
