@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 import pickle
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,9 @@ def test_a_turn_reads_what_is_new_whoever_made_the_objects(
     for length in range(4, len(wire), 2):
         read.clear()
         out = compactor.compact(copied(wire[:length]), previous)
+        for thread in threading.enumerate():
+            if thread.name == "contextfold-background":
+                thread.join(10)
         # What a model writes may tell of the instructions. Until that is in force, others mean another conversation.
         is_another = copied is told_the_time and summarizer is not None and previous is None
         few = 16 if copied is told_the_time else 4  # instructions are read once more for each one that seems equal
