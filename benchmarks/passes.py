@@ -348,7 +348,6 @@ def measured(messages: list[Message], size: int) -> dict[str, float]:
     rows: dict[str, float] = {}
     rows["cold pass"], _ = beside_counting(messages, RUNS)
     times, counting = grown(growing, messages)
-    rows["growing pass, median"] = statistics.median(times) / counting
     third = max(1, len(times) // 3)
     rows["growing pass, median"] = statistics.median(times) / counting
     rows["last third against first"] = statistics.mean(times[-third:]) / statistics.mean(times[:third])

@@ -76,7 +76,6 @@ def test_a_message_that_was_changed_in_place_before_it_was_copied_is_read_before
     other = MAKERS[name]("assistant", "Answer 3: vault_south is the place.")
     vars(stored[7]).update(vars(other))
     given = copy.deepcopy(stored)
-    compactor.compact(given, format=name)
     out = compactor.compact(given, format=name, force=True)
     assert out.changed
     assert out.compaction == Compactor(window=6_000, trigger=None).compact(given, format=name, force=True).compaction

@@ -51,7 +51,7 @@ def passes_of(opened: Callable[[], Session], reads: list[int]) -> Iterator[tuple
 
 def held_of(session: Session) -> kept.Kept | None:
     memory = session._flow.memory
-    return memory.memory._kept.get(memory.place)
+    return memory.memory._kept.get(memory.key)
 
 
 @pytest.mark.parametrize("is_opened_again", [False, True])

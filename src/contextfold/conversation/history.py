@@ -153,7 +153,8 @@ class History:
         """A message that is offered for a place, if it is the one of this place in another object; else None."""
         old, known, mark = self.messages[index], self._marks[index], offered.mark(index)
         given = offered.wire[index]
-        if mark == known if mark is not None or known is not None else self._is_equal(index, given):
+        is_framework = mark is None and known is None
+        if self._is_equal(index, given) if is_framework else mark == known:
             return replace(old, source=given)
         message = offered.message(index)
         if message is None or message != old or not _same_metadata(message, old):

@@ -42,20 +42,20 @@ class PassMemory:
     def __reduce__(self) -> tuple[Any, ...]:
         return PassMemory, ()  # a copy, also one in another process, has read nothing
 
-    def take(self, place: PassKey) -> Kept | None:
+    def take(self, key: PassKey) -> Kept | None:
         """What is kept of a session; it is taken out."""
-        _HELD.pop((self._me, place), None)
-        return self._kept.pop(place, None)
+        _HELD.pop((self._me, key), None)
+        return self._kept.pop(key, None)
 
-    def put(self, place: PassKey, kept: Kept, most: int) -> None:
+    def put(self, key: PassKey, kept: Kept, most: int) -> None:
         """Keep it, and ``most`` in all. Those that were used longest ago give way, also of other compactors."""
-        self.take(place)
-        self._kept[place] = kept
-        _HELD[self._me, place] = sum(kept.history.sizes)
+        self.take(key)
+        self._kept[key] = kept
+        _HELD[self._me, key] = sum(kept.history.sizes)
         held = list(_HELD.items())  # the oldest first
-        for gone in [key for key, _ in held if key[0]() is None]:
+        for gone in [one for one, _ in held if one[0]() is None]:
             _HELD.pop(gone, None)
-        for old in list(self._kept)[: -most or None]:
+        for old in list(self._kept)[: max(0, len(self._kept) - most)]:
             self.take(old)
         held = list(_HELD.items())
         more = sum(tokens for _, tokens in held) - MOST_TOKENS
@@ -71,21 +71,21 @@ class SessionMemory:
 
     memory: PassMemory
     most: int
-    place: PassKey
+    key: PassKey
 
     def keep(self, kept: Kept) -> None:
-        self.memory.put(self.place, kept, self.most)
+        self.memory.put(self.key, kept, self.most)
 
     def take(self, state: SessionState, layout: Layout, until: int) -> Kept | None:
         """What is kept, if the session has only more messages since, and no more than ``until``."""
-        kept = self.memory.take(self.place)
+        kept = self.memory.take(self.key)
         if kept is None or (kept.created_at, kept.revision) != (state.created_at, state.revision):
             return None
         return kept if kept.layout == layout and kept.until <= until else None
 
     def follow(self, revision: int) -> None:
         """Another summary is in force: the messages are what they were at ``revision``."""
-        kept = self.memory.take(self.place)
+        kept = self.memory.take(self.key)
         if kept is not None:
             self.keep(replace(kept, revision=revision + 1) if kept.revision == revision else kept)
 
