@@ -385,8 +385,8 @@ STARTS = {
 
 
 def beside_counting(messages: list[Message]) -> tuple[float, float]:
-    """A first pass as multiples of counting the same text, and its CPU seconds: the median of some runs, since the first
-    one over large inputs took up to twice as long as the others.
+    """A first pass as multiples of counting the same text, and its CPU seconds: the median of some runs. Over large
+    inputs the first one took up to twice as long as the others.
     """
     runs = []
     for _ in range(RUNS):
