@@ -51,11 +51,11 @@ DEEPAGENTS_PAGE := tests/test_docs.py::test_the_python_of_a_page_runs[deepagents
 # LangChain's OpenAI client dropped the failure that a stream of Responses reports: there was nothing to react to.
 PROVIDERS := tests/integrations/langchain/test_langchain_providers.py
 DROPPED := $(foreach color,False True,--deselect='$(PROVIDERS)::test_a_refusal_is_answered_by_a_smaller_view[responses-$(color)-True]')
-# Frameworks of which one release is supported so far are tested with it, in .venv.
+# Frameworks of which one release is supported so far are tested with it, in .venv. So is what tests/integrations/across
+# promises of several of them at once.
 ONE_RELEASE := bedrock google_adk google_genai haystack litellm openai_agents pydantic_ai strands
-ABSENT := $(foreach name,$(ONE_RELEASE),--ignore=tests/integrations/$(name)) \
+ABSENT := $(foreach name,$(ONE_RELEASE) across,--ignore=tests/integrations/$(name)) \
 	--ignore=tests/testing/provider/test_provider_bedrock.py --ignore=tests/testing/provider/test_provider_gemini.py \
-	$(foreach name,copies damaged_records partials talks thinking_budgets thinking_same,--ignore=tests/integrations/test_$(name).py) \
 	$(foreach name,$(subst _,-,$(ONE_RELEASE)),--deselect='tests/test_docs.py::test_the_python_of_a_page_runs[$(name).md]')
 test-oldest: $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready ## Run the tests of SDKs and frameworks with the oldest supported releases
 	$(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS) --junitxml=build/oldest.xml \
