@@ -23,7 +23,15 @@ NEVER = HEAVY | {
     "contextfold.summary.bisect",
     "contextfold.summary.models",
 }
-NO_PASS = {"anyio", "numpy", "contextfold.identifiers", "contextfold.passes.perform", "contextfold.tiers.pieces"}
+NO_PASS = {
+    "anyio",
+    "numpy",
+    "contextfold.identifiers",
+    "contextfold.passes.perform",
+    "contextfold.quoting",
+    "contextfold.summary.accept",
+    "contextfold.tiers.pieces",
+}
 
 
 @pytest.mark.parametrize(

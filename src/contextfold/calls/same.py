@@ -22,8 +22,7 @@ from contextfold.calls.usage import get, read_usage
 from contextfold.formats import gemini_shapes
 from contextfold.formats.base import Format
 from contextfold.messages import Message, Text
-from contextfold.summary.accept import UNMARKED
-from contextfold.summary.summarizer import REFUSAL, Answer, is_refusal, to_answer
+from contextfold.summary.summarizer import REFUSAL, UNMARKED, Answer, is_refusal, to_answer
 
 SAME = "same"
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from contextfold import quoting
 from contextfold.errors import FormatError, border
 from contextfold.formats import values
 from contextfold.formats.base import Format
@@ -129,6 +128,7 @@ def _told(part: Opaque) -> str:
     text = part.text.strip()
     if not part.is_output or not text:
         return text and part.text
+    from contextfold import quoting  # compiles patterns that most conversations never need
     from contextfold.summary.render import without_blobs  # summaries are not made on the way from format to format
 
     return f"[result of {part.label}]\n{quoting.broken(without_blobs(text))}\n[end of the result]"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from contextfold import json_values, quoting
+from contextfold import json_values
 from contextfold.errors import FormatError, border
 from contextfold.formats import objects
 from contextfold.messages import (
@@ -394,6 +394,8 @@ def is_link(media: Media) -> bool:
 
 def media_note(media: Media) -> Text:
     """What stands for media that a format cannot carry."""
+    from contextfold import quoting  # compiles patterns that most conversations never need
+
     where = media.url if media.url is not None else f"{len(media.data or ''):,} characters of base64"
     kind = f"{media.kind} {media.media_type}" if media.media_type else media.kind
     named = f"{quoting.word(media.name)}, " if media.name else ""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from contextfold.summary.refusal_words import APOLOGIES, ERRORS, PLACEHOLDERS
-from contextfold.summary.summarizer import Answer
+from contextfold.summary.summarizer import UNMARKED, Answer
 
 TINY_INPUT = 200
 """Tokens. Below this an honest summary may well be longer than what it sums up: its headings alone cost that."""
@@ -54,8 +54,6 @@ _CUT_OFF = frozenset(
 _ENDED_EARLY = frozenset(
     {"error", "failed", "cancelled", "canceled", "abort", "aborted", "insufficient_system_resource", "in_progress"}
 )
-UNMARKED = "unmarked"
-"""Why an answer behind a view ended that does not begin as a summary has to."""
 _REFUSED = frozenset(
     {"content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "recitation", "blocklist", "spii"}
     | {"guardrail_intervened", "sensitive", "error_toxic", "image_safety", "language"}

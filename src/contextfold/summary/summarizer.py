@@ -25,6 +25,9 @@ MOST_TOKENS = 1 << 40
 EXTRACTIVE = "extractive"
 """The built-in one, by name."""
 
+UNMARKED = "unmarked"
+"""Why an answer behind a view ended that does not begin as a summary has to."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
