@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from tier_inputs import containers, json_texts, log, texts, unhurried
 
 from contextfold.messages import Media, Opaque, Text, ToolCall, ToolResult
+from contextfold.tiers import tool_outputs
 from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import MARKER, counts_in, is_shortened, without_markers
 from contextfold.tiers.tool_outputs import ToolOutputsTier
+from contextfold.tiers.tool_outputs_text import of_text
 from contextfold.tokens.estimate import estimate
 from effort import crossed, examples
 
@@ -341,3 +343,13 @@ def test_a_marker_of_a_shortened_text_counts_all_of_its_lines_when_shortened_aga
     again = reduced(reduced(text, 400), 120)
     kept = [line for line in without_markers(again).splitlines() if line]
     assert len(kept) + counts_in(again)["lines"] == 1_000
+
+
+@pytest.mark.parametrize("limit", [200, 8_000])
+def test_a_large_text_is_read_once_for_all_views_under_a_limit(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass and the views behind it ask for the same outcome several times."""
+    text = "\n".join(f"{n} GET /items/{n * 7919 % 100_003} took {n % 900} ms" for n in range(20_000 + limit))
+    read = list[str]()
+    monkeypatch.setattr(tool_outputs, "of_text", lambda text: read.append(text) or of_text(text))
+    assert reduced(text, limit) == reduced(text, limit)
+    assert read == [text]

@@ -12,8 +12,11 @@ from contextfold.at_once import digest
 LARGEST = 16_384
 """Characters. A longer outcome is made again: it was a larger limit, of a request that is large anyway."""
 
+SMALL_SHARE = 16
+"""An outcome is kept all the same if its text is as many times longer at least: what is slow is reading that."""
+
 REMEMBERED = 1 << 20
-"""Characters in each of two generations."""
+"""Characters in each of two generations. No outcome takes more than an eighth of one."""
 
 
 class RememberedTier:
@@ -32,7 +35,8 @@ class RememberedTier:
                 made = known[key]
                 return text if made is None else made
         made = make()
-        if len(made) <= LARGEST or made is text:
+        largest = max(LARGEST, min(len(text) // SMALL_SHARE, REMEMBERED // 8))
+        if len(made) <= largest or made is text:
             self._keep(key, None if made is text else made)
         return made
 
