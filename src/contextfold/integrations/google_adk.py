@@ -47,7 +47,7 @@ from contextfold.formats import gemini_shapes as shapes
 from contextfold.formats.values import media_note
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
-from contextfold.integrations.known_lists import as_known, shared
+from contextfold.integrations.known_lists import as_known, is_same_list, shared
 from contextfold.messages import Media, Opaque
 from contextfold.overflow import classify
 from contextfold.policy import Policy
@@ -79,6 +79,8 @@ class _Known:
 
     contents: list[Any] = field(default_factory=list)
     """Of the last request, before it was compacted."""
+    view: list[Any] = field(default_factory=list)
+    """What it was given in their place. Callbacks behind this plugin may have changed it since."""
     record: Compaction | None = None
     text: str | None = None
     """The record as text, as it is to stand in the session's state."""
@@ -116,7 +118,7 @@ class CompactionPlugin(BasePlugin):
         puts as the cause into a ``RuntimeError``.
         """
         known = self._conversation(callback_context)
-        if _is_elsewhere(llm_request):
+        if _is_elsewhere(llm_request, callback_context):
             known.result = None
             return
         with reading("the request"):
@@ -127,7 +129,8 @@ class CompactionPlugin(BasePlugin):
         await self.compactor.acall(_given, known.contents, record, on_result=results.append, **options)
         result = results[-1]
         self._take_over(known, result, callback_context)
-        _set_view(llm_request, result.messages, known.contents)
+        known.view = list(result.messages)
+        _set_view(llm_request, known.view, known.contents)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """What the provider counted corrects the estimate of the next request."""
@@ -145,32 +148,37 @@ class CompactionPlugin(BasePlugin):
         """
         known = self._conversation(callback_context)
         fill = known.result.tokens_after / known.result.window if known.result is not None else None
-        if classify(error, fill=fill) is None or _is_elsewhere(llm_request):
+        if classify(error, fill=fill) is None or _is_elsewhere(llm_request, callback_context):
             return None
         refusals, results = [error], list[CompactionResult]()
         llm = callback_context.get_invocation_context().agent.canonical_model
+        contents, record = known.contents, self._record(known, callback_context)
+        # What an agent's own callback put in or took out stays so: such a list is compacted as it was refused, and the
+        # session keeps the record of what it has.
+        changed = [] if is_same_list(llm_request.contents, known.view) else list(llm_request.contents)
+        if changed:
+            contents, record = changed, None
 
         async def send(view: list[Any]) -> Any:
-            if refusals:
+            if refusals and (not changed or is_same_list(view, changed)):
                 raise refusals.pop()  # the very view that was refused: it is not sent again
-            _set_view(llm_request, view, known.contents)
+            _set_view(llm_request, view, contents)
             answers = [answer async for answer in llm.generate_content_async(llm_request, stream=False)]
             return answers[-1]
 
         try:
             answer = await self.compactor.acall(
-                send,
-                known.contents,
-                self._record(known, callback_context),
-                on_result=results.append,
-                **_options(llm_request, known),
+                send, contents, record, on_result=results.append, **_options(llm_request, known)
             )
         except Exception as failed:
             if is_control_flow(failed):
                 raise
             _log.warning("a refused request could not be made smaller: %s", text_of(failed))
             return None
-        self._take_over(known, results[-1], callback_context)
+        if changed:
+            known.result, known.calibration = results[-1], results[-1].calibration
+        else:
+            self._take_over(known, results[-1], callback_context)
         return answer
 
     def _conversation(self, context: Any) -> _Known:
@@ -207,11 +215,12 @@ def _given(view: list[Any]) -> None:
     """Sends nothing: the view is all that is wanted."""
 
 
-def _is_elsewhere(request: Any) -> bool:
-    """Whether the provider keeps the conversation (the Interactions API) and is sent what is new in it alone. There is
-    nothing to compact here then: a summary would be paid for, and left out by ADK.
+def _is_elsewhere(request: Any, context: Any) -> bool:
+    """Whether the provider keeps the conversation (the Interactions API, a live connection) and is sent what is new in
+    it alone. There is nothing to compact here then: a summary would be paid for, and left out by ADK.
     """
-    return bool(held(request, "previous_interaction_id"))
+    is_live = context.get_invocation_context().live_request_queue is not None
+    return is_live or bool(held(request, "previous_interaction_id"))
 
 
 def _has_spoken(context: Any) -> bool:

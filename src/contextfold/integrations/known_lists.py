@@ -11,6 +11,7 @@ What belongs here: recognizing lists by what is in them. What does not: views.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -163,6 +164,11 @@ def _role(item: Any) -> Any:
 
 def _is_callers(item: Any) -> bool:
     return _role(item) in ("user", "system", "developer")
+
+
+def is_same_list(items: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether two lists have the very same objects."""
+    return len(items) == len(others) and all(map(operator.is_, items, others))
 
 
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:

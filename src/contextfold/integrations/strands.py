@@ -16,7 +16,6 @@ What belongs here: when Strands asks, and which of its messages are which of our
 from __future__ import annotations
 
 import hashlib
-import operator
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
+from contextfold.integrations.known_lists import is_same_list
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
 from contextfold.observe import logger
@@ -213,7 +213,7 @@ class CompactionManager(ConversationManager):
     def _refused(self, agent: Agent, error: Exception) -> CompactionResult:
         """The result whose view follows a refusal, for Strands to send."""
         results: list[CompactionResult] = []
-        sent = None if _is_same(agent.messages, self._view) else list(agent.messages)
+        sent = None if is_same_list(agent.messages, self._view) else list(agent.messages)
         asked = self._asked(agent, on_result=results.append)
         self.compactor.call(_refusing(error, sent), self._history, self.compaction, **asked)
         return results[-1]
@@ -258,7 +258,7 @@ class CompactionManager(ConversationManager):
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""
         view, history = self._view, self._history
-        if view and _is_same(messages[: len(view)], view):
+        if view and is_same_list(messages[: len(view)], view):
             new = messages[len(view) :]
             self._history = [*self._redacted(), *new]
             self._shows(messages)
@@ -384,10 +384,6 @@ def _given(view: list[Any]) -> None:
     """Sends nothing: the view is all that is wanted."""
 
 
-def _is_same(messages: Sequence[Any], others: Sequence[Any]) -> bool:
-    return len(messages) == len(others) and all(map(operator.is_, messages, others))
-
-
 def _refusing(error: Exception, sent: Sequence[Any] | None) -> Send:
     """Tells the engine what Strands was refused: the view, or a list that was ``sent`` before a view was made of it."""
     refusal = error if classify(error) is not None else ContextOverflow(text_of(error))
@@ -397,7 +393,7 @@ def _refusing(error: Exception, sent: Sequence[Any] | None) -> Send:
         nonlocal views
         views += 1
         # The first view is refused as it was there, and the next one is taken. One that was never there is taken, too.
-        if views == 1 and (sent is None or _is_same(view, sent)):
+        if views == 1 and (sent is None or is_same_list(view, sent)):
             raise refusal
 
     return send
