@@ -81,6 +81,8 @@ class _Known:
     """Of the last request, before it was compacted."""
     view: list[Any] = field(default_factory=list)
     """What it was given in their place. Callbacks behind this plugin may have changed it since."""
+    request: Any = None
+    """The one that is being answered, which has what was sent in the end."""
     record: Compaction | None = None
     text: str | None = None
     """The record as text, as it is to stand in the session's state."""
@@ -129,7 +131,7 @@ class CompactionPlugin(BasePlugin):
         await self.compactor.acall(_given, known.contents, record, on_result=results.append, **options)
         result = results[-1]
         self._take_over(known, result, callback_context)
-        known.view = list(result.messages)
+        known.view, known.request = list(result.messages), llm_request
         _set_view(llm_request, known.view, known.contents)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
@@ -138,8 +140,11 @@ class CompactionPlugin(BasePlugin):
         used = read_usage(llm_response).input_tokens
         # A partial answer counts the prompt too, and would teach the same request several times.
         if known.result is not None and used and not llm_response.partial:
-            known.calibration = known.result.after_usage(used).calibration
-            known.result = None
+            # What was added goes out each time, and counts; what was taken out makes it the usage of another view.
+            sent = set(map(id, known.request.contents))
+            if all(id(content) in sent for content in known.view):
+                known.calibration = known.result.after_usage(used).calibration
+            known.result = known.request = None
 
     async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> Any:
         """A refusal for size is answered by a smaller request; its answer takes the place of the error.
@@ -162,6 +167,7 @@ class CompactionPlugin(BasePlugin):
         async def send(view: list[Any]) -> Any:
             if refusals and (not changed or is_same_list(view, changed)):
                 raise refusals.pop()  # the very view that was refused: it is not sent again
+            known.view, known.request = list(view), llm_request
             _set_view(llm_request, view, contents)
             answers = [answer async for answer in llm.generate_content_async(llm_request, stream=False)]
             return answers[-1]

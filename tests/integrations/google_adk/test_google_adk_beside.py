@@ -80,6 +80,27 @@ def test_what_a_callback_changed_in_a_request_stays_so_in_the_one_that_follows_a
         assert {request.text.count("SUMMARYTOKEN") for request in server.requests} == {0, 1}
 
 
+def test_usage_of_a_request_that_a_callback_shortened_says_nothing_about_the_view() -> None:
+    """The next requests that go out whole would be taken for as short."""
+    is_short = True
+
+    def shortened(callback_context: Any, llm_request: Any) -> None:
+        if is_short:
+            llm_request.contents = llm_request.contents[-1:]
+
+    async def play() -> None:
+        nonlocal is_short
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            told.runner.agent.before_model_callback = shortened
+            for turn in range(18):
+                is_short = turn < 14
+                await told.say(f"question {turn}: " + "word " * 800)
+
+    with ProviderServer(windows={MODEL: WINDOW}) as server:
+        asyncio.run(play())
+        assert {request.status for request in server.requests} == {200}
+
+
 class Spoken(BaseLlmConnection):
     """Answers each message of the user with one word."""
 
