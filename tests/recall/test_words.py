@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -199,6 +200,21 @@ def test_a_phrase_is_found_where_a_very_long_text_goes_on() -> None:
     words = [f"w{n}" for n in range(20_000)]
     for place in (0, 7_995, 8_000, 19_990):
         assert found(f'"{" ".join(words[place : place + 6])}"', " ".join(words))
+
+
+@pytest.mark.parametrize(
+    "marks", ["\u0301\u0327", "\u3099\u0301", "\u0f73\u0301", "\uff9e\uff9f\u0301", "\u093c\u094d"]
+)
+def test_a_letter_with_any_number_of_marks_is_read_in_time_with_their_number(marks: str) -> None:
+    """Unicode has them sorted, which takes time with the square of their number."""
+
+    def seconds(number: int) -> float:
+        before = time.process_time()
+        assert any(word.startswith("report") for word in words_of(f"report e{marks * number} of April"))
+        return time.process_time() - before
+
+    assert min(seconds(32_000) for _ in range(3)) < 8 * min(seconds(8_000) for _ in range(3)) + 0.05
+    assert list(words_of(f"cafe{marks * 15}s")) == list(words_of(f"cafe{marks * 40}s"))
 
 
 def test_a_message_beside_a_good_one_gains_from_it() -> None:

@@ -45,6 +45,11 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 LEFT_OUT = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670\u00ad"
 """The points of Hebrew, the short vowels of Arabic and what stretches its words, and the soft hyphen."""
 _LEFT_OUT = re.compile(f"[\u0300-\u036f{LEFT_OUT}]+")
+_MOST_MARKS = 30
+"""Marks in a row that a letter may have, as in Unicode's stream-safe texts: no writing needs more, and to bring a row
+of them into order takes time with the square of its length."""
+_MARKS = re.compile(rf"(?:[^\w\s\x00-\u02ff]|[\uff9e\uff9f]){{{_MOST_MARKS + 1},}}")
+"""Rows of signs that may be marks. Those of half-width katakana become marks where a letter gets its one form."""
 _QUOTES = '"“”„«»「」『』'
 _TERM = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]*)[{_QUOTES}]|([^\s{_QUOTES}]+|[{_QUOTES}])")
 _POSSESSIVE = re.compile(r"['’]s?$|^[ldjmnst]['’](?=\w{2})", re.IGNORECASE)
@@ -266,7 +271,18 @@ def _meant(escape: re.Match[str]) -> str:
 
 def _folded(text: str) -> str:
     """Lower case, one form for one letter (full-width ones included), no accents; CJK voicing marks stay."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", _MARKS.sub(_fewer, text)).casefold()
     if plain.isascii():
         return plain
     return unicodedata.normalize("NFC", _LEFT_OUT.sub("", unicodedata.normalize("NFD", plain)))
+
+
+def _fewer(signs: re.Match[str]) -> str:
+    """The signs without the marks that are more in a row than a letter may have."""
+    kept: list[str] = []
+    marks = 0
+    for sign in signs[0]:
+        marks = marks + 1 if sign in "\uff9e\uff9f" or unicodedata.category(sign)[0] == "M" else 0
+        if marks <= _MOST_MARKS:
+            kept.append(sign)
+    return "".join(kept)
