@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from contextfold import quoting
 from contextfold.identifiers import CJK
@@ -108,7 +107,10 @@ def _signs(text: str) -> tuple[int, int, int]:
 
 def _count(sign: re.Pattern[str], text: str) -> int:
     """How often a sign is there, counted no further than what counts: a turn may be a page."""
-    return sum(1 for _ in islice(sign.finditer(text), ENOUGH))
+    number = end = 0
+    while number < ENOUGH and (found := sign.search(text, end)):
+        number, end = number + 1, found.end()
+    return number
 
 
 def is_relative(text: str) -> bool:
