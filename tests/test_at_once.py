@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 
 import pytest
@@ -31,6 +32,17 @@ def test_pieces_of_a_text_are_the_text(text: str) -> None:
     assert at_once.without_halves(text) == text.encode(*SPELLED).decode("utf-16-le", "replace")
     for keepends in (False, True):
         assert at_once.split_lines(text, keepends) == text.splitlines(keepends)
+
+
+@given(st.text(st.sampled_from("aé日 。.!\n-/+\u0301"), max_size=200))
+def test_pieces_of_words_are_the_text_none_is_long_and_no_cut_word_leaves_a_small_rest(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_once, "AT_ONCE", 40)
+        pieces = list(at_once.some_words(text))
+    assert "".join(pieces) == text
+    assert max(map(len, pieces)) <= 20
+    cut = [n for n, piece in enumerate(pieces[:-1]) if piece[-1] not in " 。.!\n"]
+    assert all(not re.search(r"[\s。.!]", pieces[n + 1][:10]) and len(pieces[n + 1]) >= 10 for n in cut)
 
 
 def test_a_text_without_line_feeds_is_split_some_at_a_time() -> None:

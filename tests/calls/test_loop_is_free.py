@@ -121,10 +121,19 @@ def in_chinese(message: Message) -> Message:
     return message if message["role"] != "tool" else {**message, "content": said.replace("e", "记").replace("a", "日")}
 
 
+STORED = {
+    "a megabyte of log": "worker-7 GET /api/v2/users/77 took refreshUserToken 913ms\n" * 18_000,
+    "3 MB without a blank": "aB3_" * 750_000,
+    "3 MB of marks": "e\u0301\u0327" * 1_000_000,
+    "3 MB on one line": '{"user": "u-77", "took": 913}, ' * 100_000,
+}
+
+
 @pytest.mark.strict
-def test_a_store_takes_a_megabyte_beside_the_event_loop(tmp_path: Path) -> None:
-    """All words of a text go into the index of its search."""
-    messages = one_output("worker-7 GET /api/v2/users/77 took refreshUserToken 913ms\n" * 18_000)
+@pytest.mark.parametrize("what", STORED)
+def test_a_store_takes_megabytes_beside_the_event_loop(tmp_path: Path, what: str) -> None:
+    """All words of a text go into the index of its search, and are read again."""
+    messages = one_output(STORED[what])
 
     async def append(name: str) -> tuple[float, str]:
         known = Compactor(window=WINDOW).session(name, f"sqlite:///{tmp_path}/sessions.db")
@@ -132,8 +141,9 @@ def test_a_store_takes_a_megabyte_beside_the_event_loop(tmp_path: Path) -> None:
         heart = asyncio.create_task(turns(holds))
         with watched(holds):
             await known.aappend(messages)
+            await known.aread()
         heart.cancel()
-        return max(hold for hold in holds if " in do_" not in hold[1])  # while SQLite writes, other threads run
+        return max(hold for hold in holds if ".do_" not in hold[1])  # while SQLite writes, other threads run
 
     found = []
     for name in "abc":
@@ -147,8 +157,16 @@ WRITTEN = {
     "2 MB of Chinese prose": ("夜间导入太慢，请先看日志。", 150_000),
     "2 MB of log in Turkish": ("worker-{} kayıt okundu: kullanıcı İstanbul şubesinde refreshUserToken\n", 30_000),
     "2 MB of prose on one line": ("The report of worker {} came in time and was read. ", 40_000),
+    "4 MB without a blank": ("src/a{}/b-Token_", 250_000),
 }
 """A line, and how often it is said."""
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_megabytes_without_a_blank_that_are_said_leave_the_event_loop_free(role: str) -> None:
+    pasted = {"role": role, "content": "".join(f"src/a{n}/b-Token_" for n in range(200_000))}
+    the_loop_is_free_during([{"role": "user", "content": "Read it."}, pasted, *one_output("It ran.")])
 
 
 @pytest.mark.strict

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from contextfold import identifiers, json_values, quoting
-from contextfold.at_once import some_lines, split_lines
+from contextfold.at_once import some_lines, some_words, split_lines
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.evidence.tables import unquoted
 from contextfold.harness import is_note, parted, pieces, without_reminders
@@ -362,7 +362,7 @@ def _without_numbers(rows: Sequence[str]) -> list[str]:
 
 
 def _without_data(text: str) -> str:
-    return _DATA.sub("\n", text) if len(text) >= 300 else text
+    return "".join(_DATA.sub("\n", some) for some in some_words(text)) if len(text) >= 300 else text
 
 
 def _pieces(line: str) -> Iterator[str]:

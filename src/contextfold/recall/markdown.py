@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from contextfold import json_values, quoting
-from contextfold.at_once import some_lines
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+_MARKS = re.compile("`+")
 
 Keep = Callable[[bytes, str | None], str]
 """Stores media (its bytes, its type) and returns the reference to write down."""
@@ -59,6 +60,9 @@ def _medium(part: Media, keep: Keep) -> str:
 
 def _block(text: str, language: str) -> str:
     """A code block whose fence is longer than any in the text."""
-    longest = max((len(run) for some in some_lines(text) for run in re.findall(r"`+", some)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest, start = 2, text.find("```")  # a pattern would look at each sign, all in one call where there is no mark
+    while start >= 0 and (run := _MARKS.match(text, start)):
+        longest = max(longest, run.end() - start)
+        start = text.find("```", run.end())
+    fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

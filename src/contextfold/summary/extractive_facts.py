@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
+from contextfold.at_once import some_words
 from contextfold.harness import is_inserted, is_output, parted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.quoting import readable
@@ -299,7 +301,7 @@ def sentences(text: str, limit: int = QUOTE, *, headings: bool = True) -> Iterat
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced and line.strip() and (headings or not _is_bare_heading(line)) and not _is_drawn(line):
-            for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
+            for sentence in chain.from_iterable(map(_SENTENCE_END.split, some_words(_DECORATION.sub("", line)))):
                 if not _EMPTY.fullmatch(sentence):
                     yield clipped(sentence, limit)
 
