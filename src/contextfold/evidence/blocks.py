@@ -278,9 +278,8 @@ class Block:
     def told(self) -> Floats:
         """How much each line tells that people come back to. Only asked of talk, so it is read then."""
         if self._told is None:
-            known = {
-                text: told(text) for text in dict.fromkeys(self.texts)
-            }  # a pasted log says the same time and again
+            # A pasted log says the same on many lines.
+            known = {text: told(text) for text in dict.fromkeys(self.texts)}
             self._told = np.array([known[text] for text in self.texts], dtype=np.float64)
             self._told[np.frombuffer(self.speakers, dtype=np.uint8) == _TOOL] = 0.0
         return self._told
