@@ -106,12 +106,17 @@ WORDS = [
 ]
 
 
-@given(st.lists(st.sampled_from(WORDS), max_size=20).map("".join))
+RUNS = st.tuples(st.lists(st.sampled_from(WORDS), max_size=3).map("".join), st.sampled_from(" \n。")).map("".join)
+"""Of at most 19 signs: what is longer than a piece is cut."""
+
+
+@given(st.lists(RUNS, max_size=30).map("".join))
 @settings(max_examples=examples(150), deadline=None)
 def test_the_words_of_a_text_are_those_of_its_pieces(text: str) -> None:
     found, names = list(words.words_of(text)), words.names_of(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(at_once, "AT_ONCE", 2)
+        patch.setattr(at_once, "AT_ONCE", 80)
+        assert len(text) <= 40 or len(list(at_once.some_words(text))) > 1
         assert list(words.words_of(text)) == found
         assert words.names_of(text) == names
 

@@ -158,6 +158,7 @@ def adk(wire: Any) -> None:
 
     session = SimpleNamespace(app_name="a", user_id="u", id="s")
     context = SimpleNamespace(session=session, agent_name="x", branch=None, state={})
+    context.get_invocation_context = lambda: SimpleNamespace(live_request_queue=None)
     plugin = CompactionPlugin(**SETTINGS)
     for _ in range(2):
         request = SimpleNamespace(contents=wire, config=None, model="m")
