@@ -679,7 +679,15 @@ def gives_other_ids(messages: list[Message]) -> None:
             message["tool_call_id"] = given
 
 
-HABITS = [says_the_time, clears_results, leaves_arguments_out, gives_other_ids]
+def writes_in_two_ways(messages: list[Message]) -> None:
+    """As two libraries do that take turns: with blanks in the arguments, and with texts as blocks."""
+    for message in messages if len(messages) // 2 % 2 else ():
+        message["content"] = [{"type": "text", "text": message["content"]}]
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]), indent=1)
+
+
+HABITS = [says_the_time, clears_results, leaves_arguments_out, gives_other_ids, writes_in_two_ways]
 
 
 @pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.__name__)

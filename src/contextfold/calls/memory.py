@@ -187,6 +187,8 @@ class KnownConversation:
     def begin_again(self, read: KnownConversation) -> None:
         """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""
         read.history.says_all = self.history.is_said_in(read.history)
+        if read.record is not None:
+            read.rebuild(None)
         self.history, self.record = read.history, None
         self.view, self.seen = read.view, read.seen
         self.faults_told, self.has_news = 0, read.has_news
@@ -337,11 +339,13 @@ class Memory:
                 conversation.append(wire[len(conversation.history.wire) :])
         else:
             history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-            conversation = read = KnownConversation(history, whose)
-            read.append(wire)
-            if (waiting := self._waiting(read, previous)) is not None:
-                conversation = waiting
-                conversation.begin_again(read)
+            conversation = KnownConversation(history, whose)
+            conversation.append(wire)
+        # A client may write the same in two ways, as two libraries do that take turns. What was paid for comes before
+        # what is equal then.
+        if not conversation.is_paid_for and (waiting := self._waiting(conversation, previous)) is not None:
+            waiting.begin_again(conversation)
+            conversation = waiting
         conversation.known_before = 0
         conversation.marked = formats.marked(wire)
         return conversation
