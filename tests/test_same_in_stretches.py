@@ -106,8 +106,8 @@ WORDS = [
 ]
 
 
-RUNS = st.tuples(st.lists(st.sampled_from(WORDS), max_size=3).map("".join), st.sampled_from(" \n。")).map("".join)
-"""Of at most 19 signs: what is longer than a piece is cut."""
+RUNS = st.tuples(st.lists(st.sampled_from(WORDS), max_size=3).map("".join), st.sampled_from(" \n。,:{")).map("".join)
+"""Of at most 19 signs: what is longer than a piece, and has no sign to be cut at, is cut anywhere."""
 
 
 @given(st.lists(RUNS, max_size=30).map("".join))

@@ -187,7 +187,7 @@ class KnownConversation:
     def begin_again(self, read: KnownConversation) -> None:
         """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""
         read.history.says_all = self.history.is_said_in(read.history)
-        if read.record is not None:
+        if read.record is not None:  # its view is under that
             read.rebuild(None)
         self.history, self.record = read.history, None
         self.view, self.seen = read.view, read.seen

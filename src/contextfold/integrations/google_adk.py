@@ -47,7 +47,7 @@ from contextfold.formats import gemini_shapes as shapes
 from contextfold.formats.values import media_note
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
-from contextfold.integrations.known_lists import as_known, is_same_list, shared
+from contextfold.integrations.known_lists import as_known, has_all, is_same_list, shared
 from contextfold.messages import Media, Opaque
 from contextfold.overflow import classify
 from contextfold.policy import Policy
@@ -140,9 +140,7 @@ class CompactionPlugin(BasePlugin):
         used = read_usage(llm_response).input_tokens
         # A partial answer counts the prompt too, and would teach the same request several times.
         if known.result is not None and used and not llm_response.partial:
-            # What was added goes out each time, and counts; what was taken out makes it the usage of another view.
-            sent = set(map(id, known.request.contents))
-            if all(id(content) in sent for content in known.view):
+            if has_all(known.request.contents, known.view):
                 known.calibration = known.result.after_usage(used).calibration
             known.result = known.request = None
 

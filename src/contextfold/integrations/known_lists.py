@@ -171,6 +171,14 @@ def is_same_list(items: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(items) == len(others) and all(map(operator.is_, items, others))
 
 
+def has_all(sent: Sequence[Any], view: Sequence[Any]) -> bool:
+    """Whether all objects of a view are in what was sent, so that its usage is that of the view. What a framework's
+    hooks add goes out each time, and counts; what they take out makes it the usage of another view.
+    """
+    there = set(map(id, sent))
+    return all(id(item) in there for item in view)
+
+
 def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
     """How many items both begin with, whatever the instructions among them say; none if they are these alone."""
     start = formats.opening(known)

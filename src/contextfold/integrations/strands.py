@@ -31,7 +31,7 @@ from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
-from contextfold.integrations.known_lists import is_same_list
+from contextfold.integrations.known_lists import has_all, is_same_list
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
 from contextfold.observe import logger
@@ -51,7 +51,7 @@ try:
         SlidingWindowConversationManager,
         SummarizingConversationManager,
     )
-    from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+    from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookOrder, HookRegistry
 except ImportError as error:
     raise ImportError(
         "contextfold.integrations.strands needs strands-agents, which is not installed: "
@@ -113,6 +113,8 @@ class CompactionManager(ConversationManager):
         self._view: list[Any] = []
         self._shown: list[Any] = []
         """The contents of the view's messages, as they were put there."""
+        self._sends_all = True
+        """The whole view is in the request that is being answered: hooks behind ours took nothing out."""
         self._refusals = 0
         self._is_listening = False
         self._originals = Originals(_BEDROCK)
@@ -130,6 +132,7 @@ class CompactionManager(ConversationManager):
         super().register_hooks(registry, **kwargs)
         self._is_listening = True
         registry.add_callback(BeforeModelCallEvent, self._before_model)
+        registry.add_callback(BeforeModelCallEvent, self._sending, order=HookOrder.SDK_LAST)
         registry.add_callback(AfterModelCallEvent, self._after_model)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
@@ -191,13 +194,17 @@ class CompactionManager(ConversationManager):
         agent: Agent = event.agent
         self._take(agent, await self._to_send(agent))
 
+    def _sending(self, event: BeforeModelCallEvent) -> None:
+        # Seen now: a hook that took something out for this call puts it back before we hear of the answer.
+        self._sends_all = has_all(event.agent.messages, self._view)
+
     def _after_model(self, event: AfterModelCallEvent) -> None:
         # the call failed: `reduce_context` is told why
         if event.stop_response is None:
             return
         self._refusals = 0
         said: Any = event.stop_response.message.get("metadata")
-        if self.result is not None and isinstance(said, Mapping):
+        if self.result is not None and self._sends_all and isinstance(said, Mapping):
             self.result = self.result.after_usage(read_usage(said).input_tokens)
             self.calibration = self.result.calibration
 

@@ -32,7 +32,7 @@ from strands.agent.conversation_manager import (  # noqa: E402
     SummarizingConversationManager,
 )
 from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
-from strands.hooks import AfterModelCallEvent, BeforeToolCallEvent, HookProvider  # noqa: E402
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, BeforeToolCallEvent, HookProvider  # noqa: E402
 from strands.models import BedrockModel, Model  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
 from strands.session.snapshot_session_manager import SnapshotSessionManager  # noqa: E402
@@ -721,3 +721,25 @@ def test_refusals_of_earlier_calls_leave_the_next_call_its_own() -> None:
         )
         server.faults.add(Fault.overflows("bedrock"), times=1)
         assert "is done" in ask(agent, "Go on.")
+
+
+def test_usage_of_a_request_that_a_hook_shortened_says_nothing_about_the_view() -> None:
+    """Whole ones that go out later would be taken for as short, and refused."""
+    hidden = list[Any]()
+
+    def shorten(event: Any) -> None:
+        hidden[:] = event.agent.messages[:-1]
+        del event.agent.messages[:-1]
+
+    def restore(event: Any) -> None:
+        event.agent.messages[:0] = hidden
+        hidden.clear()
+
+    with provider(answers=lambda request: Answer("It is done.")) as server:
+        agent = agent_of(server, CompactionManager(window=WINDOW))
+        agent.hooks.add_callback(BeforeModelCallEvent, lambda event: shorten(event) if turn < 12 else None)
+        agent.hooks.add_callback(AfterModelCallEvent, restore)
+        for turn in range(20):
+            ask(agent, f"Question {turn}: " + "word " * 700)
+        assert {request.status for request in server.requests} == {200}
+        assert max(request.tokens for request in server.requests[:12]) < WINDOW / 4
