@@ -44,11 +44,29 @@ def newest_mark(request: Any) -> str:
     return MARK.findall(json.dumps(request.body["messages"][-1]))[-1]
 
 
+REMEMBERS_LESS = """
+from contextfold.gateway import conversations
+conversations.MOST_REMEMBERED = {0}
+conversations.Conversations.__init__.__defaults__ = ({0}, conversations.MOST_BYTES)
+from contextfold.cli import main
+main()
+"""
+
+
 class Workers:
     """Gateways as processes on one store; any of them can be killed and comes back."""
 
-    def __init__(self, folder: Path, provider: ProviderServer, count: int, *, store: str = "", strict: bool) -> None:
-        self.folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        provider: ProviderServer,
+        count: int,
+        *,
+        store: str = "",
+        strict: bool,
+        most: int | None = None,
+    ) -> None:
+        self.folder, self.most = folder, most
         self.options = ["--window", str(WINDOW), "--store", store or f"sqlite:///{folder / 'shared.db'}"]
         self.options += ["--strict"] if strict else []
         self.provider = provider
@@ -59,8 +77,9 @@ class Workers:
 
     def _start(self, port: int) -> subprocess.Popen[bytes]:
         words = ["gateway", "--port", str(port), "--upstream", f"anthropic={self.provider.url}", "--log", "none"]
+        program = ["-m", "contextfold"] if self.most is None else ["-c", REMEMBERS_LESS.format(self.most)]
         return subprocess.Popen(
-            [sys.executable, "-m", "contextfold", *words, *self.options],
+            [sys.executable, *program, *words, *self.options],
             env=environment(self.folder, CONTEXTFOLD_GATEWAY_KEY="one-for-all"),
             stderr=subprocess.DEVNULL,
         )
@@ -181,7 +200,7 @@ def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(
 
 @pytest.mark.strict
 def test_nothing_is_mixed_up_in_hundreds_of_requests(tmp_path: Path, store: str) -> None:
-    length = 64 if store.startswith("sqlite") else 32
+    length = 32 if store.startswith("sqlite") else 16
     running, provider = run_agents(tmp_path, agents=8, length=length, kills=4.0, store=store)
     assert len(provider._provider.records) > 8 * length
     check(running, provider, length)
@@ -189,21 +208,23 @@ def test_nothing_is_mixed_up_in_hundreds_of_requests(tmp_path: Path, store: str)
 
 @pytest.mark.strict
 def test_memory_is_flat_over_a_day_in_fast_motion(tmp_path: Path) -> None:
-    """Conversations come, grow over several windows, and go; what they took is given back."""
+    """Conversations come, grow over several windows, and go; what they took is given back. The gateway remembers 64 of
+    them, to fill up sooner.
+    """
     psutil = pytest.importorskip("psutil")
     with ProviderServer(default_window=WINDOW, answers=lambda _: "ok") as provider:
-        workers = Workers(tmp_path, provider, 1, strict=False)
+        workers = Workers(tmp_path, provider, 1, strict=False, most=64)
         try:
             process = psutil.Process(workers.processes[0].pid)
             url = f"http://127.0.0.1:{workers.ports[0]}"
             sizes = []
-            for number in range(801):
+            for number in range(241):
                 lists = list(turns(WIRE, 30, seed=number))
                 # what is remembered fills up with one request each: to compact takes as long in a list that has grown
-                for messages in lists[25:26] if number < 500 else lists[20::5]:
+                for messages in lists[25:26] if number < 60 else lists[20::5]:
                     assert post(url, PATHS[WIRE], compact(body_of(WIRE, messages))).status == 200
                 provider._provider.records.clear()
-                if number >= 600 and number % 100 == 0:  # more than are remembered
+                if number >= 120 and number % 40 == 0:  # more than are remembered
                     sizes.append(process.memory_info().rss)
         finally:
             workers.close()

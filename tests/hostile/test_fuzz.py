@@ -206,8 +206,8 @@ def test_hostile_conversations_are_sent_in_a_shape_that_is_taken(format: str) ->
 @pytest.mark.strict
 @pytest.mark.parametrize("format", FORMATS)
 def test_many_hostile_conversations(format: str) -> None:
-    passes = sum(play(format, seed) for seed in range(1_000, 1_200))
-    assert passes > 50
+    passes = sum(play(format, seed) for seed in range(1_000, 1_100))
+    assert passes > 25
 
 
 @pytest.mark.parametrize("seed", range(30))

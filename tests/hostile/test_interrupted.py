@@ -177,7 +177,7 @@ def test_no_work_of_a_cancelled_call_goes_on_beside_the_next_one(method: str) ->
     [
         ("memory", 9),
         pytest.param("memory", 1, marks=pytest.mark.strict),
-        pytest.param("sqlite", 1, marks=pytest.mark.strict),
+        pytest.param("sqlite", 3, marks=pytest.mark.strict),
     ],
 )
 def test_a_session_that_is_cancelled_anywhere_has_no_lease_and_goes_on(

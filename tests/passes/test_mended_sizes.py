@@ -22,7 +22,7 @@ def results(ids: list[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["interrupted", "half answered, late", "one id", "without their calls"])
 def test_a_small_window_holds_many_calls_or_results_that_have_no_partner(kind: str) -> None:
-    for seed in range(examples(80)):
+    for seed in range(examples(40)):
         dice = random.Random(seed)
         ids = [f"call_{n}" for n in range(dice.randrange(20, 40))]
         stop = {"role": "user", "content": "Stop. " * dice.randrange(1, 100)}

@@ -215,8 +215,8 @@ Brak błędów, zostało wydanie.
 def test_what_sums_up_nothing_is_refused_in_every_language(text: str) -> None:
     """A summarizer that is asked in Chinese says in Chinese that it could not do it."""
     assert judged(text)
-    history = [{"role": "user", "content": f"Look at room {n}, and say what is in it. " * 20} for n in range(40)]
-    out = Compactor(window=4_000, summarizer=lambda prompt: text).compact(history)
+    history = [{"role": "user", "content": f"Look at room {n}, and say what is in it. " * 20} for n in range(15)]
+    out = Compactor(window=1_500, summarizer=lambda prompt: text).compact(history)
     assert text not in out.summary.text
 
 
