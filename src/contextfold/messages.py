@@ -199,6 +199,11 @@ class Opaque(_WellFormed):
         return label.endswith(_OUTPUTS) or (label.endswith("_call") and isinstance(self.source, Mapping))
 
     @property
+    def is_compaction(self) -> bool:
+        """Whether it is a provider's own compaction, which stands for all before it."""
+        return self.label == "compaction"
+
+    @property
     def is_mark(self) -> bool:
         """Whether it only marks a place for the provider's cache (Bedrock's ``cachePoint``), and says nothing."""
         return isinstance(self.source, Mapping) and self.source.keys() == {"cachePoint"}

@@ -328,6 +328,76 @@ def test_another_model_gets_the_originals_of_a_providers_own_compaction(kind: st
     assert any(event.name == "compaction_finished" for event in sent.events)
 
 
+@pytest.mark.parametrize(
+    "before", [[], [{"role": "system", "content": "Be brief."}], [{"role": "user", "content": "a"}]]
+)
+@pytest.mark.parametrize("kind", ["openai-responses", "anthropic"])
+def test_a_providers_own_compaction_stays_for_another_model_where_its_originals_are_not_there(
+    kind: str, before: list[Any]
+) -> None:
+    """Clients go on with the list that the provider compacted: the item, and at most what the user wrote before it."""
+    if kind == "anthropic":
+        native: Any = {"role": "assistant", "content": [{"type": "compaction", "content": "what was"}]}
+    else:
+        native = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 20}
+    history: list[Any] = [*before, native, {"role": "user", "content": "go on"}]
+    compactor = Compactor(window=50_000)
+    for model in ("one", "another"):
+        out = compactor.compact(history, format=kind, model=model)
+        assert out.messages == history
+        assert not out.changed
+        assert "native_compaction_left" not in [event.name for event in out.events]
+    # A newer one whose originals are there gives way to them, the older one among them.
+    newer = {**native, "id": "cmp_2"}
+    later = [*history, {"role": "assistant", "content": "hm"}, newer, {"role": "user", "content": "more"}]
+    compactor.compact(later, format=kind, model="one")
+    out = compactor.compact(later, format=kind, model="another")
+    assert any(entry is native for entry in out.messages)
+    assert not any(entry is newer for entry in out.messages)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+@pytest.mark.parametrize("calls", [True, False])
+def test_what_stands_beside_a_providers_own_compaction_stays_when_that_leaves(refused: bool, calls: bool) -> None:
+    """An answer may begin with the block: the model compacted, and went on."""
+    native = {"type": "compaction", "content": "what was"}
+    said: list[Any] = [{"type": "text", "text": "the answer"}]
+    then: Any = "go on"
+    if calls:
+        said.append({"type": "tool_use", "id": "c1", "name": "run", "input": {}})
+        then = [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]
+    history: list[Any] = [{"role": "user", "content": "old"}, {"role": "assistant", "content": "older answer"}]
+    history += [{"role": "user", "content": "next"}, {"role": "assistant", "content": [native, *said]}]
+    history.append({"role": "user", "content": then})
+    expected = [*history[:3], {"role": "assistant", "content": said}, history[4]]
+    compactor = Compactor(window=3_000)
+    sent: list[list[Any]] = []
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        sent.append(view)
+        if refused and native in view[3]["content"]:
+            raise Refused(REFUSAL)
+        return {"content": []}
+
+    results: list[Any] = []
+    compactor.call(send, history, format="anthropic", model="one", on_result=results.append)
+    record = results[-1].compaction
+    out = compactor.compact(history, record, format="anthropic", model="one" if refused else "another")
+    assert (sent[-1] if refused else out.messages) == expected
+    record = Compaction.from_json(out.compaction.to_json())
+    for model in ("one", "third"):
+        again = compactor.compact(history, record, format="anthropic", model=model)
+        assert again.messages == expected
+        assert not again.changed
+    # Nor does a later pass take it for what stands for the messages before it.
+    for n in range(20):
+        history += [{"role": role, "content": f"{role} {n} " + "later words " * 60} for role in ("assistant", "user")]
+    out = compactor.compact(history, record, format="anthropic", model="third")
+    assert any(event.name == "compaction_finished" for event in out.events)
+    assert native not in [block for entry in out.messages for block in entry["content"]]
+    assert "the provider's own compaction item stands for it" not in {entry.reason for entry in out.ledger}
+
+
 # ---- through the SDK, against a provider that enforces the rule ---
 
 

@@ -221,15 +221,16 @@ class _Call:
         last, conversation.model = conversation.model, model or conversation.model
         if model is None or last in (None, model):
             return False
-        gone = conversation.record.gone() if conversation.record else ()
-        return newest_native(conversation.history.messages, gone) >= 0
+        record = conversation.record
+        without = (record.gone(), record.removed()) if record else ()
+        return newest_native(conversation.history.messages, *without) >= 0
 
     async def _from_the_originals(self) -> Compaction | None:
         """The record without what only the last model could read, in force: what is back may need a pass."""
-        from contextfold.passes.without_pass import without_thinking
+        from contextfold.passes.without_pass import for_another_model
 
         question = self._question()
-        made = await self._archived(question, await self.ports.compute(without_thinking, question))
+        made = await self._archived(question, await self.ports.compute(for_another_model, question))
         if made is not None:
             await self.ports.compute(self.conversation.rebuild, made)
             self.observer.emit(

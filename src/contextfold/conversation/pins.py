@@ -5,7 +5,7 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.groups import Grouping
@@ -153,13 +153,34 @@ def about_to_run(messages: Sequence[Message], pending: Iterable[int]) -> set[int
     return {n for n in pending if newest is None or n > newest}
 
 
-def newest_native(messages: Sequence[Message], gone: Container[int] = ()) -> int:
-    """Index of the newest message with a provider's own compaction, before which the provider reads nothing; -1 without
-    any. ``gone``: messages that are not in the view.
+def natives(
+    messages: Sequence[Message], gone: Container[int] = (), removed: Container[tuple[int, int]] = ()
+) -> Iterator[tuple[int, int]]:
+    """Message and part of each compaction of a provider's own in the view, the newest message first. ``gone``: messages
+    that are not in the view; ``removed``: parts that are not.
     """
-    parts = ((n, part) for n in range(len(messages) - 1, -1, -1) for part in messages[n].parts)
-    native = (n for n, part in parts if isinstance(part, Opaque) and part.label == "compaction")
-    return next((n for n in native if n not in gone), -1)
+    for index in range(len(messages) - 1, -1, -1):
+        for number, part in enumerate(messages[index].parts):
+            if isinstance(part, Opaque) and part.is_compaction and index not in gone and (index, number) not in removed:
+                yield index, number
+
+
+def newest_native(
+    messages: Sequence[Message], gone: Container[int] = (), removed: Container[tuple[int, int]] = ()
+) -> int:
+    """Index of the newest message of ``natives``, before which the provider reads nothing; -1 without any."""
+    return next((index for index, _ in natives(messages, gone, removed)), -1)
+
+
+def has_originals(messages: Sequence[Message], native: int) -> bool:
+    """Whether the conversation that a provider's own compaction stands for is there too. Clients may go on with the
+    list that the provider made of it: the item, and at most what the user wrote before it.
+    """
+    return any(
+        message.role == "assistant"
+        and not all(isinstance(part, Opaque) and part.is_compaction for part in message.parts)
+        for message in messages[:native]
+    )
 
 
 def _pinned(indices: Sequence[int], messages: Sequence[Message], pins: Pins) -> bool:

@@ -127,7 +127,9 @@ class _Pass:
         said = pins.newest_said(question.messages)
         self.newest = next((group for group in self.groups if group.last == said), None)
         """The group that ends the conversation, but for instructions behind it; None where it is not in the view."""
-        self.native = pins.newest_native(question.messages, self.before)
+        self.native = pins.newest_native(
+            question.messages, self.before, question.record.removed() if question.record else ()
+        )
         """What stands before this message is in the provider's own compaction, and is not read any more."""
         self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
         self.floor = self._floor()

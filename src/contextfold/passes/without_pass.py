@@ -7,16 +7,18 @@ and passes (``decide``, ``perform``). No model is asked, and every drop is in th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
-from contextfold.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.fates import PASSED
 from contextfold.passes.question import WITH_THINKING, Question
 from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
+from contextfold.tiers.reasoning import ReasoningRemoved
 
 Revise = Callable[[Question], Compaction | None]
 
@@ -49,46 +51,86 @@ def clipped(question: Question, characters: int | None) -> Compaction | None:
     return _revised(question, "overflow: item_too_long", edits=edits) if edits else None
 
 
-def without_thinking(question: Question) -> Compaction | None:
+def without_thinking(question: Question, leaves: Callable[[int], bool] = lambda index: True) -> Compaction | None:
     """After a refusal of thinking or ciphertext that was made elsewhere: a record that leaves all of it out, and shows
     again what a provider's own compaction stood for. None where nothing of the kind is in the view.
+
+    ``leaves``: of which messages a provider's own compaction is left out.
     """
     messages, base = question.messages, question.record
     gone = base.gone() if base else set()
     started = base.thinking_from if base else 0
-    present = [n for n in range(len(messages)) if n not in gone]
-    edits = [
-        Edit(index=n, part=number, tier="reasoning", limit=0)
-        for n in present
+    native, shown = _natives(question, leaves)
+    # An answer may begin with it, and goes on behind it: what else the message says stays.
+    alone = {
+        n
+        for n, _ in native
+        if all(isinstance(p, Reasoning) or (n, number) in native for number, p in enumerate(messages[n].parts))
+    }
+    reasoning = {
+        (n, number)
+        for n in range(len(messages))
+        if n not in gone
         for number, part in enumerate(messages[n].parts)
         # bound thinking leaves by `thinking_from`, without an edit of its own
         if isinstance(part, Reasoning) and not part.is_bound
-    ]
-    native = [n for n in present if any(isinstance(p, Opaque) and p.label == "compaction" for p in messages[n].parts)]
-    passed = base.fates if base and native else ()
-    shown = [n for run in passed if run.reason == PASSED[1] for n in range(run.start, run.stop)]
-    if not edits and not native and not any(messages[n].is_bound for n in present if n >= started):
+    }
+    if (
+        not reasoning
+        and not native
+        and not any(m.is_bound for n, m in enumerate(messages) if n >= started and n not in gone)
+    ):
         return None
     return _revised(
         question,
         "malformed_history: thinking",
-        dropped=native,
-        edits=edits,
+        dropped=sorted(alone),
+        edits=[
+            Edit(index=n, part=number, tier=ReasoningRemoved.name, limit=0)
+            for n, number in sorted(reasoning | native)
+            if n not in alone
+        ],
         because="the provider's own compaction item cannot be read any more",
-        tier="reasoning",
+        tier=ReasoningRemoved.name,
         thinking_from=len(messages),
         shown=shown,
     )
 
 
+def for_another_model(question: Question) -> Compaction | None:
+    """The same before a model is asked that did not write a provider's own compaction. None where none leaves: one
+    whose originals are not there is all that is left of them, and stays until it is refused.
+    """
+    leaves = partial(pins.has_originals, question.messages)
+    return without_thinking(question, leaves) if _natives(question, leaves)[0] else None
+
+
+def _natives(question: Question, leaves: Callable[[int], bool]) -> tuple[set[tuple[int, int]], list[int]]:
+    """Message and part of each of a provider's own compactions that leave the view, and the messages that they stood
+    for.
+    """
+    base = question.record
+    gone, removed = (base.gone(), base.removed()) if base else (set(), set())
+
+    def leaving() -> set[tuple[int, int]]:
+        return {place for place in pins.natives(question.messages, gone, removed) if leaves(place[0])}
+
+    passed = base.fates if base and leaving() else ()
+    shown = [n for run in passed if run.reason == PASSED[1] for n in range(run.start, run.stop)]
+    gone = gone.difference(shown)  # among what is back may be an earlier one
+    return leaving(), shown
+
+
 def with_thinking(question: Question) -> Compaction | None:
     """After a refusal because thinking is missing: a record that shows it again. None where none was left out."""
     base = question.record
-    hidden = {edit.index for edit in base.edits if edit.tier == "reasoning"} if base else set()
+    removed = base.removed() if base else set()
+    hidden = {(n, part) for n, part in removed if isinstance(question.messages[n].parts[part], Reasoning)}
     if base is None or not (base.thinking_from or hidden):
         return None
-    whole = hidden - {edit.index for edit in base.edits if edit.tier != "reasoning"}
-    return _revised(question, WITH_THINKING, thinking_from=0, shown=sorted(whole), undone="reasoning")
+    others = {edit.index for edit in base.edits if (edit.index, edit.part) not in hidden}
+    whole = {n for n, _ in hidden} - others
+    return _revised(question, WITH_THINKING, thinking_from=0, shown=sorted(whole), undone=hidden)
 
 
 # ---- what leaves ----
@@ -198,16 +240,21 @@ def _revised(
     tier: str = "oversized",
     thinking_from: int | None = None,
     shown: Sequence[int] = (),
-    undone: str = "",
+    undone: Container[tuple[int, int]] = (),
 ) -> Compaction:
-    """The record in force with more dropped, more shortened and, if given, another summary. ``undone``: a tier whose
-    edits are taken back.
+    """The record in force with more dropped, more shortened and, if given, another summary. ``undone``: parts
+    whose edits are taken back.
     """
     base = question.record or _empty(question)
     touched = {edit.index for edit in edits}
     replaced = {(edit.index, edit.part) for edit in edits}
-    replaced |= {(edit.index, edit.part) for edit in base.edits if edit.tier == undone}
-    kept = [edit for edit in base.edits if edit.index not in set(dropped) and (edit.index, edit.part) not in replaced]
+    kept = [
+        edit
+        for edit in base.edits
+        if edit.index not in set(dropped)
+        and (edit.index, edit.part) not in replaced
+        and (edit.index, edit.part) not in undone
+    ]
     covers = max(base.covers, 1 + max([*dropped, *touched], default=-1))
     changes: dict[int, tuple[Fate, str]] = dict.fromkeys(shown, ("kept", "recent"))
     changes |= dict.fromkeys(dropped, ("dropped", because))

@@ -29,6 +29,7 @@ from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers.joined import JoinedRemoved
+from contextfold.tiers.reasoning import ReasoningRemoved
 
 VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
@@ -266,6 +267,10 @@ class Compaction(BaseModel):
     def gone(self) -> set[int]:
         """Indices that are not in the view as messages of their own."""
         return {n for run in self.fates if run.fate in ("summarized", "dropped") for n in range(run.start, run.stop)}
+
+    def removed(self) -> set[tuple[int, int]]:
+        """Message and part of what alone left a message that is in the view: reasoning, a provider's own compaction."""
+        return {(edit.index, edit.part) for edit in self.edits if edit.tier == ReasoningRemoved.name}
 
     def fingerprint_in(self, history: History) -> str:
         """Of what it covers in a history. What stands in the view word for word does not count: a task with the files

@@ -148,7 +148,7 @@ def opens_for_instructions(message: Message) -> bool:
     gave.
     """
     last = message.parts[-1] if message.parts else None
-    return message.role != "assistant" or (isinstance(last, Opaque) and (last.is_output or last.label == "compaction"))
+    return message.role != "assistant" or (isinstance(last, Opaque) and (last.is_output or last.is_compaction))
 
 
 def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
@@ -189,7 +189,7 @@ def speaks_too_early(message: Message, format: Format) -> bool:
     if message.role != "assistant" or not format.rules.user_first:
         return False
     first = message.parts[0] if message.parts and message.source_format == format.name else None
-    return not (isinstance(first, Opaque) and first.label == "compaction")
+    return not (isinstance(first, Opaque) and first.is_compaction)
 
 
 def _begun_by_user(placed: list[Placed], format: Format) -> list[Placed]:
