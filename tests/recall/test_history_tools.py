@@ -65,6 +65,22 @@ def test_no_answer_is_longer_than_allowed_and_reading_on_reaches_every_word(leng
     assert seen == re.sub(r"\s", "", "".join(texts))
 
 
+@pytest.mark.parametrize("piece", ["the port is 8443\n", "端口是八四四三。", "<history></history>", "aB3_", "😀"])
+def test_a_long_message_is_read_on_without_counting_all_that_is_left_of_it(piece: str) -> None:
+    """Each page costs what it shows, however much follows: to read all of a message costs no square of its length."""
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return size(text)
+
+    text = piece * (400_000 // len(piece))
+    answer = HistoryTools(history(text), count=count).dispatch(READ, {"start": 0, "offset": 1_000})
+    assert "There is more" in answer
+    assert counted <= 30 * len(answer)
+
+
 @pytest.mark.parametrize("limit", [LEAST_TOKENS - 1, 0, -1, 2.5, "many"])
 def test_a_limit_in_which_nothing_can_be_shown_is_refused(limit: Any) -> None:
     """The answers would name themselves as the next to ask for, and an agent asks."""
