@@ -119,7 +119,6 @@ _RULES = re.compile(r"</?(?:instructions|rules|constraints|requirements|guidelin
 _NUMBERED = re.compile(r"\d{1,6}[:|]|[|{}()\[\]<>;=+]|.*(?:[;{}=]|\)\s*:?|[\"'],?)$")
 """A line of code, of a listing or of a table."""
 
-_BLANKS = re.compile(r"\s+")
 _OPENING = re.compile(r"<([\w-]++)[^<>]*+>")
 _CLOSING = re.compile(r"</([\w-]++)>")
 
@@ -296,11 +295,13 @@ def sentences(text: str, limit: int = QUOTE, *, headings: bool = True) -> Iterat
 
     One of more than ``limit`` characters is cut. ``headings=False``: nor headings in Markdown that name nothing.
     """
-    fenced = False
+    fenced, is_drawn = False, _is_drawn(text)
     for line in _without_tagged(text).splitlines():
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and line.strip() and (headings or not _is_bare_heading(line)) and not _is_drawn(line):
+        elif fenced or not line.strip() or (is_drawn and _is_drawn(line)):
+            continue
+        elif headings or not _is_bare_heading(line):
             for sentence in chain.from_iterable(map(_SENTENCE_END.split, some_words(_DECORATION.sub("", line)))):
                 if not _EMPTY.fullmatch(sentence):
                     yield clipped(sentence, limit)
@@ -330,7 +331,7 @@ def _without_tagged(text: str) -> str:
 
 def clipped(text: str, limit: int) -> str:
     """On one line and within ``limit`` characters: cut at a word where there is one, and marked."""
-    text = _BLANKS.sub(" ", text[: limit * 4]).strip()
+    text = " ".join(text[: limit * 4].split())
     if len(text) <= limit:
         return text
     cut = text.rfind(" ", limit // 2, limit)

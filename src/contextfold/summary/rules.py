@@ -86,6 +86,10 @@ _NUMBERED = re.compile(
 )
 """The same of more things. It tells two apart of which both are forbidden: of two demands the later one holds."""
 
+_MAY_BE_NUMBER = re.compile(r"(?<![\d_/=(-])\d")
+_MAY_BE_LETTER = re.compile(r"[A-Z](?![A-Za-z\d])")
+"""What each number and letter of these patterns is. Most sentences have none: names such as ``file_3`` do not."""
+
 _INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
@@ -577,11 +581,13 @@ def _forbids_else(new: Statement, old: Statement) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _numbered(text: str) -> frozenset[str]:
-    return frozenset(
-        f"#{number}" for found in _NUMBERED.finditer(text) if (number := next(filter(None, found.groups())))
-    )
+    return _told_apart(text, _NUMBERED) if _MAY_BE_NUMBER.search(text) or _MAY_BE_LETTER.search(text) else frozenset()
 
 
 @lru_cache(maxsize=4_096)
 def _places(text: str) -> frozenset[str]:
-    return frozenset(f"#{number}" for found in _PLACE.finditer(text) if (number := next(filter(None, found.groups()))))
+    return _told_apart(text, _PLACE) if _MAY_BE_NUMBER.search(text) else frozenset()
+
+
+def _told_apart(text: str, pattern: re.Pattern[str]) -> frozenset[str]:
+    return frozenset(f"#{number}" for found in pattern.finditer(text) if (number := next(filter(None, found.groups()))))
