@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from contextfold import formats
+from contextfold.inspector import anchors
 from contextfold.inspector.recording import Known, Recording
 from contextfold.inspector.replay import ReplayRequest, requests
 from contextfold.inspector.wire import Wire
@@ -102,3 +103,27 @@ def test_a_chat_of_many_short_messages_is_read_once_and_not_at_each_of_its_turns
     monkeypatch.setattr(Known, "number", noted)
     assert len(list(requests(recording, lambda history: history))) == 300
     assert len(read) <= len(recording.messages)
+
+
+def test_what_an_answer_needs_stood_before_it_and_its_own_names_are_looked_for_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An answer of a megabyte with tens of thousands of names took a minute: each was looked for in all of it."""
+    new = " ".join(f"file_number_{n}.txt" for n in range(2_000))
+    said = [
+        "Read alpha_seven.py.",
+        f"It names beta_file_8.txt. {new}",
+        "And then?",
+        "alpha_seven.py, file_number_77.txt",
+    ]
+    told = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
+    searched: list[str] = []
+    monkeypatch.setattr(
+        anchors, "occurs", lambda anchor, text, occurs=anchors.occurs: searched.append(text) or occurs(anchor, text)
+    )
+    needs = recording_of(told).needs
+    assert {step: [(need.anchor, need.last) for need in found] for step, found in needs.items()} == {
+        1: [],
+        3: [("alpha_seven.py", 0), ("file_number_77.txt", 1)],
+    }
+    assert sum(map(len, searched)) < 3 * len(new)

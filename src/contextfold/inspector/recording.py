@@ -10,7 +10,6 @@ import copy
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 from contextfold.cached import cached_property
@@ -166,17 +165,24 @@ class Recording:
         # What the instructions say is in every view, so nothing of it can be missing.
         always = "\n".join(texts[: self.instructed])
 
-        @cache
-        def places(anchor: str) -> tuple[int, ...]:
-            candidates = by_word[anchors.longest_word(anchor)]
-            return tuple(index for index in candidates if anchors.occurs(anchor, texts[index]))
+        known: dict[str, tuple[list[int], list[int]]] = {}
+
+        def earlier(anchor: str, step: int) -> list[int]:
+            """Steps come in order, so each text is searched once, and an answer of megabytes not for its own names."""
+            if anchor not in known:
+                known[anchor] = [], by_word[anchors.longest_word(anchor)][::-1]
+            found, waiting = known[anchor]
+            while waiting and waiting[-1] < step:
+                if anchors.occurs(anchor, texts[index := waiting.pop()]):
+                    found.append(index)
+            return found
 
         def need(anchor: str, step: int) -> Need | None:
-            earlier = [index for index in places(anchor) if index < step]
-            if not earlier or anchors.occurs(anchor, always):
+            places = earlier(anchor, step)
+            if not places or anchors.occurs(anchor, always):
                 return None
-            homes = frozenset(self.numbers[index] for index in earlier)
-            return Need(anchor, homes, self.before[step] - self.before[earlier[-1] + 1], earlier[-1])
+            homes = frozenset(self.numbers[index] for index in places)
+            return Need(anchor, homes, self.before[step] - self.before[places[-1] + 1], places[-1])
 
         def said(answer: range) -> set[str]:
             return set().union(*(anchors.find(texts[index]) for index in answer))
