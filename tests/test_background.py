@@ -720,8 +720,7 @@ def moves_a_reminder(messages: list[Message], steps: int) -> list[Message]:
     return [*messages[:-2], {"role": "user", "content": f"<todo>{steps}</todo>"}, *messages[-2:]]
 
 
-@pytest.mark.parametrize("read", [parsed, list], ids=["parsed at each turn", "the same objects"])
-@pytest.mark.parametrize("habit", [drops_the_oldest, begins_later, moves_a_reminder], ids=lambda one: one.__name__)
+@crossed(habit=[drops_the_oldest, begins_later, moves_a_reminder], read=[parsed, list])
 def test_a_client_that_drops_or_moves_messages_at_each_turn_pays_for_no_summary_that_is_never_used(
     habit: Callable[[list[Message], int], list[Message]], read: Callable[[list[Message]], list[Message]]
 ) -> None:

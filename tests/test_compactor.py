@@ -32,6 +32,7 @@ from contextfold.conversation.groups import group
 from contextfold.evidence import LineReader
 from contextfold.observe import Event
 from contextfold.passes import question
+from effort import crossed
 
 Wire = list[dict[str, Any]]
 
@@ -79,19 +80,12 @@ def failing(request: str) -> str:
     raise ValueError("the model is away")
 
 
-@pytest.mark.parametrize(
-    ("summarizer", "policy"),
-    [
-        (None, Policy()),
-        (written, Policy()),
-        (written, Policy(background=True)),
-        (failing, Policy()),
-        (failing, Policy(background=True)),
-    ],
+@crossed(
+    summary=[(None, False), (written, False), (written, True), (failing, False), (failing, True)],
+    copied=[list, copy.deepcopy, as_langchain, told_the_time, marked_for_the_cache],
 )
-@pytest.mark.parametrize("copied", [list, copy.deepcopy, as_langchain, told_the_time, marked_for_the_cache])
 def test_a_turn_reads_what_is_new_whoever_made_the_objects(
-    copied: Callable[[Wire], Any], summarizer: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch
+    summary: tuple[Any, bool], copied: Callable[[Wire], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Callers that read a conversation from a database give other objects each time. None is decoded again to be known,
     or read for its lines a second time, whoever writes the summaries."""
@@ -102,7 +96,8 @@ def test_a_turn_reads_what_is_new_whoever_made_the_objects(
     decode, read_lines = kind.decode, LineReader.read
     monkeypatch.setattr(kind, "decode", lambda *given: read.append(1) or decode(*given))
     monkeypatch.setattr(LineReader, "read", lambda own, some: lines.append(len(some)) or read_lines(own, some))
-    compactor = Compactor(window=8_000, summarizer=summarizer, policy=policy)
+    summarizer, background = summary
+    compactor = Compactor(window=8_000, summarizer=summarizer, policy=Policy(background=background))
     wire, previous, passes = conversation(120), None, 0
     for length in range(4, len(wire), 2):
         read.clear()

@@ -13,6 +13,7 @@ import pytest
 from tests.building import conversation
 
 from contextfold import CompactionResult, Compactor, Policy
+from effort import crossed
 
 WINDOW = 20_000
 ONCE = Policy(summary={"retries_on_failure": 0})
@@ -67,8 +68,7 @@ def played(model: Model, color: str, policy: Policy = ONCE) -> list[CompactionRe
     return found
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("fails", [down, blank, longer])
+@crossed(fails=[down, blank, longer], color=["sync", "async"])
 def test_a_model_that_fails_is_asked_less_and_less_often(color: str, fails: Callable[[], str]) -> None:
     model = Model(fails)
     found = played(model, color)

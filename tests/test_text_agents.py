@@ -11,6 +11,7 @@ from contextfold.conversation.history import History
 from contextfold.harness import is_output
 from contextfold.messages import Media, Message, Text
 from contextfold.tokens import TokenCounter
+from effort import crossed
 
 TASK = "Find out why invoices are late. Never touch the table ledger_2019."
 
@@ -85,7 +86,7 @@ def test_a_model_that_summarizes_reads_it_as_a_result(agent: str) -> None:
     assert read.count("[user]") <= len(asked)
 
 
-@pytest.mark.parametrize("agent", OUTPUTS)
+@crossed(agent=OUTPUTS, quick=5)
 def test_an_output_that_fits_nowhere_is_clipped_and_the_task_stays(agent: str) -> None:
     """As the newest message of a user it had to stay whole, and the call ended in ``CannotFit``."""
     messages = session(agent, 3, lines=2_000)
@@ -94,7 +95,7 @@ def test_an_output_that_fits_nowhere_is_clipped_and_the_task_stays(agent: str) -
     assert out.estimated_tokens <= 8_000
 
 
-@pytest.mark.parametrize("agent", OUTPUTS)
+@crossed(agent=OUTPUTS, quick=5)
 def test_a_session_is_summarized_as_often_as_one_with_calls_proper(agent: str) -> None:
     """Outputs that were kept as words of the user left so little room that every third step paid for a summary."""
 
@@ -199,7 +200,7 @@ def with_follow_up(agent: str, steps: int = 30) -> list[dict[str, Any]]:
     return [*messages, {"role": "assistant", "content": "I am done."}, {"role": "user", "content": parts}]
 
 
-@pytest.mark.parametrize("agent", BESIDE)
+@crossed(agent=BESIDE, quick=3)
 def test_what_a_person_says_beside_an_output_is_theirs_and_the_output_is_the_tools(agent: str) -> None:
     """As the newest message it stays word for word; later its words are the user's, in the summary's rules and in the
     lines that are quoted, and the output's are not.

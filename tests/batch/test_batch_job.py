@@ -24,6 +24,7 @@ from contextfold.batch.job import Job, JobOutcome, planned_job, run
 from contextfold.batch.outputs import ResultFolder
 from contextfold.batch.pool import in_this_process
 from contextfold.batch.sources import Reading
+from effort import crossed
 
 WINDOW = 2_000
 
@@ -137,8 +138,7 @@ def test_an_input_that_changed_is_noticed_and_one_that_came_is_done(lines: Path,
         done(folder, output=output)
 
 
-@pytest.mark.parametrize("output", ["out", "OUT.JSONL", "deep/out.parquet"])
-@pytest.mark.parametrize("place", ["folder", "glob", "memory"])
+@crossed(output=["out", "OUT.JSONL", "deep/out.parquet"], place=["folder", "glob", "memory"])
 def test_an_output_among_the_inputs_is_no_input_of_the_same_command_again(
     place: str, output: str, lines: Path, tmp_path: Path
 ) -> None:

@@ -176,7 +176,7 @@ def usual() -> int:
     return paid(lambda turn, wire: None)[0]
 
 
-@crossed(habit=HABITS, quick=8)
+@crossed(habit=HABITS, quick=4)
 def test_what_clients_change_at_each_turn_costs_no_summary(habit: Habit) -> None:
     often, aside = paid(habit)
     assert aside == 0

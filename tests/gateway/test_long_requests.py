@@ -16,6 +16,7 @@ from httpx import ASGITransport, AsyncClient
 from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
 
 from contextfold.gateway.app import make_app
+from effort import crossed
 from holds import AT_MOST, TRIES, Holds, turns
 
 LINE = "worker-7 GET /api/v2/users/77 took refreshUserToken 913ms\n"
@@ -88,7 +89,7 @@ async def longest_hold(url: str, folder: Path, bodies: list[bytes]) -> float:
     return max(held for held, _ in holds)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@crossed(name=BODIES, quick=2)
 def test_a_request_of_megabytes_and_the_one_behind_it_leave_the_event_loop_free(name: str, tmp_path: Path) -> None:
     """In one of the tries, each of another conversation."""
     found = []

@@ -15,6 +15,7 @@ import pytest
 from contextfold import Compactor
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
+from effort import crossed
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
@@ -129,9 +130,7 @@ def method_of(client: Any, api: str, name: str) -> Any:
     return getattr(completions, name, None) or getattr(client.beta.chat.completions, name)  # of older releases
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("name", ["create", "stream"])
-@pytest.mark.parametrize("api", list(BEGUN))
+@crossed(api=list(BEGUN), name=["create", "stream"], color=["sync", "async"])
 def test_a_refusal_behind_pieces_without_any_text_is_recovered(api: str, name: str, color: str) -> None:
     """Of ``chat.completions.stream`` the first one, with the role alone, was taken for the begin of an answer."""
     good = [*BEGUN[api], delta(api, "Fine.")]

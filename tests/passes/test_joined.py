@@ -12,6 +12,7 @@ from contextfold import Compactor, Policy
 from contextfold.formats import FORMATS
 from contextfold.messages import Message, Text
 from contextfold.summary.message import OPEN
+from effort import crossed
 
 FIRST = "Port the loader to src/loader/load_first.py. Never touch the table ledger_4711."
 ALTERNATING = ("anthropic", "gemini", "bedrock-converse")
@@ -55,8 +56,7 @@ def violations(format: str, history: list[Any], out: Any) -> list[str]:
     return [line for line in found if not line.startswith("verbatim: the first user message")]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("format", EVERY)
+@crossed(place=PLACES, format=EVERY)
 def test_views_that_are_kept_as_the_history_hold_one_summary_and_the_users_words(format: str, place: Any) -> None:
     results = fed_back(format, Policy(summary_place=place))
     for number, (history, out) in enumerate(results):

@@ -16,6 +16,7 @@ from langchain_scripted import PLAIN, SUMMARY, ScriptedModel
 from contextfold.integrations.known_lists import left_of
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
 from contextfold.integrations.langchain.counting import FORMAT
+from effort import crossed
 
 TURNS, NEWEST = 36, 40
 KEEP: Any = {"trigger": ("tokens", 4_000), "keep": ("messages", 6)}
@@ -71,8 +72,7 @@ def paid(made: Callable[[Any], Any], most: int, **how: Any) -> int:
     return len(writer.sent)
 
 
-@pytest.mark.parametrize("how", [{}, {"calls": False}, {"as_dicts": True}], ids=str)
-@pytest.mark.parametrize("made", [middleware, drop_in])
+@crossed(how=[{}, {"calls": False}, {"as_dicts": True}], made=[middleware, drop_in])
 def test_a_caller_that_drops_its_oldest_messages_pays_as_seldom_as_one_that_keeps_all(
     made: Callable[[Any], Any], how: dict[str, Any]
 ) -> None:
