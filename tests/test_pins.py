@@ -9,6 +9,7 @@ from contextfold import Compactor, Policy, PolicyError
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Walk
 from contextfold.messages import Media, Message, Text, ToolResult
+from contextfold.policy import Pins
 from contextfold.record.compaction import SummaryRecord, summary_message
 
 REMINDER = "<system-reminder>\nAs you answer, use this context: never commit to main.\n</system-reminder>"
@@ -125,3 +126,20 @@ def test_a_predicate_that_raises_is_told_with_the_message_it_was_asked_about() -
     with pytest.raises(PolicyError, match=r"pins\.predicate raised IndexError: .*asked about message \d") as told:
         Compactor(window=2_000, policy=policy).compact(talk)
     assert isinstance(told.value.__cause__, IndexError)
+
+
+class Odd:
+    """What raises when it is compared, or answers with something that is no truth: an array of numbers."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value of this is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("key", ["lc_source", "keep"])
+def test_what_stands_in_a_messages_metadata_ends_no_pass(key: str) -> None:
+    messages = [Message("user", (Text("Task."),), metadata={key: Odd()}), Message("assistant", (Text("Done."),))]
+    assert pins.is_person(messages[0])
+    policy = Policy(pins=Pins(metadata={"keep": True}))
+    assert not pins._pinned([0], messages, policy.pins)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from contextfold import Compactor
+from contextfold import Compactor, settings
 from contextfold.errors import PolicyError, plain_number, whole_number
 from contextfold.limits import Limits
 from contextfold.policy import Budgets, Clause, Policy, Size, parse_size, parse_trigger, start_of
@@ -316,3 +316,12 @@ def test_who_sets_the_budget_of_recall_gets_recall_unless_it_is_switched_off() -
     assert not Policy(recall={"budget": 0.05, "enabled": False}).recall.enabled
     assert not Policy(recall={}).recall.enabled
     assert not Policy(recall=Policy().recall.model_dump()).recall.enabled
+
+
+@pytest.mark.parametrize("value", [0, 0.0, "off", "false", "no", 1, "true"])
+def test_off_is_said_by_a_boolean_alone(value: Any) -> None:
+    """A zero or a word said off and left all of it on: what it switches off with itself looks for ``False``."""
+    with pytest.raises(PolicyError, match="enabled"):
+        Policy(enabled=value)
+    with pytest.raises(PolicyError, match="enabled"):
+        settings.load(environ={}, enabled=value)

@@ -459,7 +459,7 @@ class PolicyFields(TypedDict, total=False):
 class Policy(_Settings):
     """Every knob of a compaction. Immutable; a wrong value raises ``PolicyError`` naming field, value and remedy."""
 
-    enabled: bool = True
+    enabled: Annotated[bool, Field(strict=True)] = True
     """False: nothing is compacted by itself, on no face. Triggers and thresholds of sessions do not fire, and a request
     that is refused is not compacted and sent again. What is asked for by name (``force``, ``session.compact``) is done.
     """

@@ -19,11 +19,13 @@ import pytest
 from batch_talks import lines_of, make_talk, rows_of
 
 from contextfold import Compactor, InputError, StoreError
+from contextfold.archive import open_archive
 from contextfold.batch import CheckBatch, CompactBatch, MeasureBatch
 from contextfold.batch.job import Job, JobOutcome, planned_job, run
 from contextfold.batch.outputs import ResultFolder
 from contextfold.batch.pool import in_this_process
 from contextfold.batch.sources import Reading
+from contextfold.errors import ContextfoldError
 from effort import crossed
 
 WINDOW = 2_000
@@ -593,6 +595,36 @@ def test_a_password_of_a_store_is_in_no_file_of_a_job(tmp_path: Path, monkeypatc
     ready = planned_job(Job(CompactBatch(window=WINDOW), [address], str(tmp_path / "out")))
     assert ready.task.stores == {"postgresql+psycopg://me:***@127.0.0.1:1/db": address}
     assert "hunter2" not in (tmp_path / "out" / "_job" / "plan.json").read_text()
+
+
+def test_a_password_of_an_address_is_in_no_file_of_a_job_and_the_job_goes_on(tmp_path: Path) -> None:
+    """Nor in what is told of it; and the files are found again by a second run."""
+    memory = fsspec.filesystem("memory")
+    place = "memory://me:hunter2@store"
+    said = json.dumps({"messages": [{"role": "user", "content": "Hi."}]}) + "\nno JSON\n"
+    memory.pipe_file("/me:hunter2@store/in.jsonl", said.encode())
+    for rows in (2, 3):
+        outcome = done(f"{place}/*.jsonl", output=tmp_path / "out")
+        assert outcome.sums.rows == rows
+        memory.pipe_file("/me:hunter2@store/more.jsonl", said.splitlines(keepends=True)[0].encode())
+    elsewhere = done(f"{place}/*.jsonl", output=f"{place}/out")
+    assert "hunter2" not in json.dumps(elsewhere.to_dict())
+    written = [file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    written += [memory.cat_file(name).decode() for name in memory.find("/me:hunter2@store/out")]
+    assert len(written) > 6
+    assert not [text for text in written if "hunter2" in text]
+    memory.rm("/me:hunter2@store", recursive=True)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "ftp://127.0.0.1:9/in.jsonl"])
+def test_a_place_that_cannot_be_looked_at_is_told_as_ours(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        done(name, output=tmp_path / "out")
+    with pytest.raises(ContextfoldError):
+        done(tmp_path, output=name if "://" in name else str(tmp_path / name))
+    if "://" in name:
+        with pytest.raises(InputError, match="cannot be used as an archive"):
+            open_archive(name)
 
 
 def test_a_part_that_cannot_be_read_is_told_and_done_by_the_next_run(

@@ -457,6 +457,33 @@ def test_a_request_whose_history_the_provider_keeps_goes_through_as_it_is(server
     assert len(server.requests) == 2
 
 
+ELSEWHERE = [
+    (
+        over_openai,
+        {"input": [{"type": "function_call_output", "call_id": "c", "output": "42"}]},
+        "previous_response_id",
+    ),
+    (over_openai, {"input": [{"type": "function_call_output", "call_id": "c", "output": "42"}]}, "conversation"),
+    (
+        over_anthropic,
+        {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "42"}]}]},
+        "thread",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrapper", "given", "name"), ELSEWHERE)
+def test_what_the_provider_keeps_may_be_named_beside_the_arguments(
+    wrapper: Any, given: dict[str, Any], name: str
+) -> None:
+    """Methods that do not name the field take it in ``extra_body``. The result was told as a text of the user."""
+    sent: list[dict[str, Any]] = []
+    more = {name: {"type": "continue", "id": "t"} if name == "thread" else "resp_1"}
+    request = {"model": MODEL, **given, "extra_body": more}
+    wrapper.with_compaction(lambda **given: sent.append(given), Compactor(window=2_000))(**request)
+    assert sent == [request]
+
+
 @pytest.mark.parametrize("kind", [{"type": "item_reference"}, {"type": None}, {}])
 def test_items_that_stand_for_others_go_through_as_they_are(kind: dict[str, Any]) -> None:
     """What the provider keeps under them can neither be summarized nor seen to be a call that has its result."""

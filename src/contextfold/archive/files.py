@@ -45,7 +45,7 @@ def open_archive(address: str | os.PathLike[str], **options: Any) -> Archive:
     shown = without_credentials(address)
     try:
         system, path = url_to_fs(address, **options)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, OSError) as error:  # some ask their server at once
         problem = str(error).replace(address, shown)
         raise InputError(f"{shown!r} cannot be used as an archive: {scrub(problem)}") from None
     return Archive(system, path.rstrip("/"), shown.rstrip("/"))

@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from contextfold.batch import measures, outputs, sources
@@ -73,6 +73,8 @@ class PartTask:
             store = self.stores.get(part.names[0])
             for index, item in enumerate(sources.items(part, self.reading, store)):
                 values = self._values(item, skipped.get(index))
+                if values["error"] is not None:
+                    values["error"] = values["error"].replace(item.source, outputs.told(item.source))
                 writer.add({**_origin(item), **values, "row": dict(item.row) or None})
                 sums.add(item, values)
                 told(values["error"] is not None)
@@ -97,7 +99,7 @@ class PartTask:
 
 def _origin(item: Item) -> dict[str, Any]:
     return {
-        "source": item.source,
+        "source": outputs.told(item.source),
         "place": item.place,
         "conversation": (item.given.name.removeprefix("#") or None) if item.given else None,
     }
@@ -221,15 +223,20 @@ def planned_job(job: Job) -> PlannedJob:
     # Through JSON and back, as the stored ones went: a tuple would differ from its list.
     settings = json.loads(json.dumps(_described(job, kind), default=_written))
     if stored is not None and stored.get("settings") != settings:
-        raise InputError(f"{job.output} holds {_differences(stored, settings)}: give another --output, or --fresh")
+        raise InputError(
+            f"{outputs.told(job.output)} holds {_differences(stored, settings)}: give another --output, or --fresh"
+        )
     # Without a plan there is no telling what those parts hold: writing beside them could mix two results.
     if stored is None and not job.fresh and any(name.startswith("part-") for name in place.names()):
-        raise InputError(f"{job.output} holds parts of another job, and no plan: give another --output, or --fresh")
+        raise InputError(
+            f"{outputs.told(job.output)} holds parts of another job, and no plan: give another --output, or --fresh"
+        )
     parts = _parts(job, stored)
     if stored is None or len(parts) != len(stored["parts"]):
         if job.fresh:
             _forget(place)
-        plan = {"version": VERSION, "settings": settings, "parts": [part.to_dict() for part in parts]}
+        shown_parts = [_renamed(part, _secrets(job)).to_dict() for part in parts]
+        plan = {"version": VERSION, "settings": settings, "parts": shown_parts}
         place.write(PLAN, json.dumps(plan, ensure_ascii=False).encode("utf-8", "backslashreplace"))
     place.remove_left_overs()
     finished = {} if job.fresh else _finished(place, len(parts))
@@ -302,8 +309,20 @@ def _parts(job: Job, stored: Mapping[str, Any] | None) -> list[Part]:
     """The parts that were planned, and behind them those of inputs that came since."""
     if stored is None:
         return sources.planned(job.inputs, job.reading, output=job.output)
-    known = [Part.of(data) for data in stored["parts"]]
+    opened = {shown: real for real, shown in _secrets(job).items()}
+    known = [_renamed(Part.of(data), opened) for data in stored["parts"]]
     return [*known, *sources.planned(job.inputs, job.reading, known, job.output)]
+
+
+def _secrets(job: Job) -> dict[str, str]:
+    """How the addresses of files with a password begin, and how that stands in the plan, which others may read."""
+    files = [one for one in job.inputs if outputs.is_remote(one) and not sources.is_store(one) and "@" in one]
+    return {one.rpartition("@")[0]: outputs.told(one).rpartition("@")[0] for one in files}
+
+
+def _renamed(part: Part, beginnings: Mapping[str, str]) -> Part:
+    named = [(beginnings.get(head, head), at, rest) for head, at, rest in (name.rpartition("@") for name in part.names)]
+    return replace(part, names=tuple(map("".join, named)))
 
 
 def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:
@@ -371,7 +390,7 @@ class JobOutcome:
         rows = self.sums.rows - self.rows_before
         return {
             "operation": self.operation,
-            "output": self.output,
+            "output": outputs.told(self.output),
             "window": self.window.tokens,
             "window_source": self.window.source,
             "conversations": self.sums.rows,

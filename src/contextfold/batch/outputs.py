@@ -27,6 +27,7 @@ from contextfold.archive import local
 from contextfold.batch.operations import as_json
 from contextfold.batch.tables import ARROW_TYPES, ColumnType, arrow_array
 from contextfold.errors import InputError, StoreError, shown
+from contextfold.store import addresses
 
 JOB = "_job"
 KINDS = ("jsonl", "parquet")
@@ -40,9 +41,19 @@ def needs(library: str, purpose: str) -> InputError:
     return InputError(f"{purpose} needs {library}: pip install 'contextfold[batch]'")
 
 
+def cannot_be_opened(address: str, error: Exception) -> InputError:
+    """The error for an address that fsspec does not open."""
+    return InputError(f"{told(address)} cannot be opened: {str(error).replace(address, told(address))}")
+
+
 def is_remote(address: str) -> bool:
     """Whether an address is one that fsspec opens (``s3://...``), and no path on this machine."""
     return "://" in address
+
+
+def told(address: str) -> str:
+    """A place as people and files of results may see it: an address without its password."""
+    return addresses.shown(address) if is_remote(address) else address
 
 
 @contextlib.contextmanager
@@ -51,7 +62,9 @@ def writing(address: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{shown(address)} cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise StoreError(
+            f"{shown(told(address))} cannot be written: {(error.strerror or str(error)).lower()}"
+        ) from error
 
 
 class ResultFolder:
@@ -67,8 +80,8 @@ class ResultFolder:
                 raise needs("fsspec", address) from None
             try:
                 self._system, self._root = url_to_fs(self.address)
-            except (ImportError, ValueError) as error:
-                raise InputError(f"{self.address} cannot be opened: {error}") from None
+            except (ImportError, ValueError, OSError) as error:  # some ask their server at once
+                raise cannot_be_opened(self.address, error) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ResultFolder, (self.address,)
@@ -83,7 +96,7 @@ class ResultFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:  # a name or an address that cannot be, or may not be read
-            raise InputError(f"{shown(self.address)} cannot be read: {error}"[:500]) from error
+            raise InputError(f"{shown(told(self.address))} cannot be read: {error}"[:500]) from error
 
     def names(self, folder: str = "") -> list[str]:
         """The files in it, or in a folder of it, by name."""

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from contextfold import json_values
 from contextfold.batch.opening import PEEK, compression_of, damaged, is_damage, opened, unpacked, whole
-from contextfold.batch.outputs import JOB, is_remote, needs
+from contextfold.batch.outputs import JOB, cannot_be_opened, is_remote, needs
 from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError, reason
 from contextfold.formats.values import kind_of
@@ -229,9 +229,9 @@ def _is_of(name: str, output: str) -> bool:
 
 def _found_local(given: str) -> list[tuple[str, int]]:
     path = Path(given)
-    if path.is_file():
+    if os.path.isfile(given):
         return [(given, path.stat().st_size)]
-    if path.is_dir():
+    if os.path.isdir(given):
         names = [
             os.path.join(folder, name)
             for folder, inside, names in os.walk(path)
@@ -379,8 +379,8 @@ def _system(address: str) -> tuple[Any, str]:
         raise needs("fsspec", address) from None
     try:
         found: tuple[Any, str] = url_to_fs(address)
-    except (ImportError, ValueError) as error:
-        raise InputError(f"{address} cannot be opened: {error}") from None
+    except (ImportError, ValueError, OSError) as error:  # some ask their server at once
+        raise cannot_be_opened(address, error) from None
     return found
 
 

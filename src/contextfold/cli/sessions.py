@@ -5,6 +5,7 @@ What belongs here: these commands and their tables. What does not: what a sessio
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -348,7 +349,7 @@ def recall(
         options["roles"] = [one.value for one in role] if role else None
         # A store that the environment names is where threads are, and no wish to look there for a file.
         named = getattr(context.get_parameter_source("store"), "name", "") == "COMMANDLINE"
-        if not named and not namespace and Path(thread).is_file():
+        if not named and not namespace and os.path.isfile(thread):
             if since or until:
                 raise InputError("--since and --until are for threads of a store: a file does not say when it was said")
             hits = _searched_file(thread, source_format, pick, query, options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from contextfold import json_values
 from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
@@ -48,7 +49,9 @@ def is_person(message: Message) -> bool:
 def _is_marked_summary(message: Message) -> bool:
     # LangChain's own middleware and Haystack's compactors mark what they write so; it stands in the user's role, and no
     # person wrote it.
-    return message.metadata.get("lc_source") == "summarization" or "context_compaction" in message.metadata
+    return (
+        json_values.same(message.metadata.get("lc_source"), "summarization") or "context_compaction" in message.metadata
+    )
 
 
 def own_text(message: Message) -> str:
@@ -192,7 +195,9 @@ def _matches(index: int, message: Message, pins: Pins) -> bool:
         return True
     if any(call.name in pins.tools for call in message.tool_calls):
         return True
-    if pins.metadata and all(message.metadata.get(key) == value for key, value in pins.metadata.items()):
+    if pins.metadata and all(
+        json_values.same(message.metadata.get(key), value) for key, value in pins.metadata.items()
+    ):
         return True
     if pins.predicate is None:
         return False

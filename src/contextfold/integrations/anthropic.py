@@ -23,6 +23,7 @@ from contextfold.integrations.wrapping import (
     refuse_other_sdks,
     refuse_what_sends_nothing,
     stands_for,
+    with_body,
 )
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
@@ -87,5 +88,5 @@ def _dropping(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dialect(arguments: Mapping[str, Any]) -> Dialect:
-    thread = arguments.get("thread")
+    thread = with_body(arguments).get("thread")
     return IN_A_THREAD if isinstance(thread, Mapping) and thread.get("type") != "create" else MESSAGES

@@ -78,7 +78,8 @@ class _Conversation(WithCompaction[Method]):
         with reading("the arguments"):
             flat = _flat({**self._given, **arguments})
         answer: Any = self.send(flat)
-        if type(answer) is OpenedStream:  # it poses as the stream that it gives
+        # It poses as the stream that it gives. A request that passed as it came has the stream itself.
+        if type(answer) in (OpenedStream, _Stream):
             answer = {**answer.response, "stream": answer}
         return answer
 

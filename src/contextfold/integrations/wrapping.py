@@ -567,7 +567,14 @@ def _is_elsewhere(dialect: Dialect, arguments: Mapping[str, Any]) -> bool:
                     f"`{name}`; wrap a method that takes `{dialect.messages}`, or call the method itself"
                 )
         return True  # an answer that is taken up again, or a prompt that the provider keeps
-    return any(is_given(arguments.get(name)) for name in dialect.elsewhere)
+    sent = with_body(arguments)
+    return any(is_given(sent.get(name)) for name in dialect.elsewhere)
+
+
+def with_body(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with the fields that the SDK's method does not name, as the request has them."""
+    more = arguments.get("extra_body")
+    return {**arguments, **more} if isinstance(more, Mapping) else arguments
 
 
 def _text(system: Any) -> str | None:

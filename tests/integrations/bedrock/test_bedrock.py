@@ -158,6 +158,21 @@ def test_a_stream_gives_what_botos_gives_and_can_be_closed() -> None:
         send(**given)["stream"].close()
 
 
+def test_a_stream_of_a_prompt_that_bedrock_keeps_comes_as_boto_gives_it() -> None:
+    """Such a request has no messages, and passes as it came."""
+    events = [{"messageStart": {"role": "assistant"}}, {"messageStop": {"stopReason": "end_turn"}}]
+
+    class BedrockRuntime:
+        def converse_stream(self, **given: Any) -> dict[str, Any]:
+            return {"ResponseMetadata": {"HTTPStatusCode": 200}, "stream": iter(events)}
+
+    send = with_compaction(BedrockRuntime().converse_stream, Compactor(window=WINDOW))
+    answer = send(modelId="arn:aws:bedrock:us-east-1:1:prompt/ABC:1", promptVariables={"topic": {"text": "x"}})
+    assert type(answer) is dict
+    assert answer["ResponseMetadata"] == {"HTTPStatusCode": 200}
+    assert list(answer["stream"]) == events
+
+
 def test_a_stream_is_botos_for_everyone_who_asks() -> None:
     """Who traces streams tells one by botocore's class."""
     event_stream = pytest.importorskip("botocore.eventstream").EventStream
