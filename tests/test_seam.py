@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "contextfold"
 ROOMS = ("conversation", "record", "passes", "calls", "overflow")
 
 SEAM = {
-    "contextfold.calls": {"views"},
+    "contextfold.calls": {"counted", "views"},
     "contextfold.calls.background": {"Background"},
     "contextfold.calls.memory": {"KnownConversation"},
     "contextfold.calls.recovery": {"UNLIMITED", "Exchange"},

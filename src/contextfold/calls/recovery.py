@@ -378,6 +378,8 @@ class Exchange:
         if not self.windows.trusts(self.request.endpoint, self.request.model):
             return result
         endpoint, model = self.request.endpoint, self.request.model
+        if not result.is_counted_whole:  # and what fits of what is not counted is not known either
+            return result
         # Without usage our own count has to do: what was sent did fit.
         self.windows.accept(endpoint, model, usage.input_tokens or result.tokens_after)
         self.windows.learn_counted(endpoint, model, result.estimated_tokens, usage.input_tokens)
@@ -434,7 +436,7 @@ def is_partly_read(read: int, result: CompactionResult) -> bool:
     calibration: Calibration = result.calibration
     least = UNREAD_CALIBRATED if calibration.observations >= CALIBRATED else UNREAD
     # The whole estimate first: `text_tokens` decodes the view again. It leaves out media and reasoning, which each
-    # provider counts in its own way.
+    # provider counts in its own way, and what stands before its own compaction.
     if result.estimated_tokens < NOTICEABLE or read >= least * result.estimated_tokens:
         return False
     # the lower of the two: a correction upwards must not make an honest count look short

@@ -25,6 +25,10 @@ from contextfold.tokens import Calibration
 
 UNCALIBRATED = Calibration()
 
+PASSED_OVER = 0.02
+"""Share of a view that its provider may leave uncounted, and still teach how it counts: what the user asked first stays
+before a provider's own compaction for good."""
+
 UNLIMITED: Any = object()
 """The caller's ``send`` takes no answer limit."""
 
@@ -150,6 +154,7 @@ class CompactionResult:
     """The view by the bare estimate, uncalibrated: what the provider's usage for it is compared with."""
     _floor: Callable[[], Mapping[str, int]] = field(repr=False)
     _text_tokens: Callable[[], int] = field(repr=False)
+    _passed_over: Callable[[], int] = field(repr=False)
     _history_tokens: Callable[[], int] | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,6 +163,7 @@ class CompactionResult:
             **vars(self),
             "_floor": partial(dict, self.floor),
             "_text_tokens": partial(int, self.text_tokens),
+            "_passed_over": partial(int, self._uncounted),
             "_history_tokens": None if self.history_tokens is None else partial(int, self.history_tokens),
         }
 
@@ -171,9 +177,20 @@ class CompactionResult:
         """What every provider counts of the view, by the bare estimate: texts, calls and results.
 
         Not the system prompt and tools, whose schemas some rewrite to half their size; not media, which have many
-        prices; not reasoning, which some leave out when they read.
+        prices; not reasoning, which some leave out when they read; not what stands before their own compaction.
         """
         return self._text_tokens()
+
+    @cached_property
+    def _uncounted(self) -> int:
+        """What the provider need not count of the view, by the bare estimate: it reads its own compaction in place of
+        what stands before that."""
+        return self._passed_over()
+
+    @property
+    def is_counted_whole(self) -> bool:
+        """Whether the provider's usage is about as good as all of the view."""
+        return self._uncounted <= PASSED_OVER * self.estimated_tokens
 
     @cached_property
     def history_tokens(self) -> int | None:
@@ -195,8 +212,10 @@ class CompactionResult:
     def after_usage(self, input_tokens: int | None) -> CompactionResult:
         """The same result with what the provider reported for exactly this view learned.
 
-        ``input_tokens`` counts cached ones. None or zero teaches nothing.
+        ``input_tokens`` counts cached ones. None or zero teaches nothing, nor does what need not be about all of it.
         """
+        if not input_tokens or not self.is_counted_whole:
+            return self
         return replace(self, calibration=self.calibration.learn(self.estimated_tokens, input_tokens))
 
 

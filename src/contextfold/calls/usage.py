@@ -4,7 +4,7 @@ What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic
 objects or parsed JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
 
 Nothing here raises. Usage that is about other messages than the ones sent is not read: where the provider ran its
-own tools, it counts every round; where it edited the context, it counts what was left.
+own tools, it counts every round; where it edited or compacted the context, it counts what was left.
 """
 
 from __future__ import annotations
@@ -140,12 +140,21 @@ def _is_about_other_messages(response: object, usage: object) -> bool:
         return True
     if get(get(response, "context_management"), "applied_edits"):
         return True
+    iterations = get(usage, "iterations")
+    if isinstance(iterations, list | tuple) and any(get(one, "type") == "compaction" for one in iterations):
+        return True
     output = get(response, "output")  # Bedrock: a message
     beside = get(get(response, "additional_kwargs"), "tool_outputs")
     lists = (output, get(response, "content"), get(get(output, "message"), "content"), beside)
     items = [item for several in lists if isinstance(several, list | tuple) for item in several]
     kinds = [get(item, "type") or get(get(item, "toolUse"), "type") for item in items]
-    return any(str(kind or "").startswith(_HOSTED) for kind in kinds)
+    return any(_is_compaction(kind) or str(kind or "").startswith(_HOSTED) for kind in kinds)
+
+
+def _is_compaction(kind: object) -> bool:
+    """Whether an item or block of this type is a provider's own compaction: it answers from what it made of the
+    request, and counts that."""
+    return "compaction" in str(kind or "")
 
 
 def _values(value: object) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
 from contextfold.calls.attempts import PassAttempts
+from contextfold.calls.counted import passed_over, text_tokens
 from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
@@ -24,7 +25,6 @@ from contextfold.conversation.ledger import Account, Ledger
 from contextfold.conversation.pins import newest_native
 from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
-from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
 from contextfold.passes.means import Means
 from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
@@ -320,6 +320,7 @@ class _Call:
             estimated_tokens=tokens + sum(self.overhead.values()),
             _floor=partial(self._floor_of, history, len(history.messages)),
             _text_tokens=partial(text_tokens, wire, target, history.counter),
+            _passed_over=partial(passed_over, history, compaction, len(history.messages)),
             _history_tokens=partial(self._history_size, history.sizes, len(history.sizes)),
         )
 
@@ -493,14 +494,6 @@ def overhead_of(counter: TokenCounter, request: Request) -> dict[str, int]:
     if request.tools:
         overhead["tools"] = counter.tools(request.tools)
     return overhead
-
-
-def text_tokens(wire: Sequence[Any], format: Format, counter: TokenCounter) -> int:
-    """Tokens of the texts, calls and results in a view: no media, no reasoning."""
-    messages = [format.decode(entry) for entry in wire]
-    parts = [part for message in messages for part in message.parts]
-    inner = [one for part in parts for one in (part.content if isinstance(part, ToolResult) else (part,))]
-    return sum(counter.part(part) for part in inner if isinstance(part, Text | ToolCall))
 
 
 def _report_faults(conversation: KnownConversation, observer: Observer) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -39,6 +40,7 @@ class StreamProgress:
     def __init__(self) -> None:
         self.has_content = False
         self.reply = Usage()
+        self._is_compacted = False
 
     def see(self, event: Any) -> None:
         """One more event. Raises ``RefusedInStream`` if it refuses the request before any content came, and nothing
@@ -59,6 +61,9 @@ class StreamProgress:
         if isinstance(chunk, Mapping) and chunk.keys() == {"metadata"}:  # Bedrock's last event
             holder = chunk["metadata"]
         self.reply = self.reply.merged(read_usage(holder))
+        self._is_compacted = self._is_compacted or "compaction" in str(get(_begun(chunk), "type"))
+        if self._is_compacted:
+            self.reply = replace(self.reply, input_tokens=None)
         self.has_content = self.has_content or _has_content(chunk)
 
 
@@ -87,6 +92,11 @@ thinking may take minutes from there to the first piece of text, if there is one
 """
 
 
+def _begun(event: Any) -> Any:
+    """The block or item that an event begins."""
+    return get(event, "content_block") or get(event, "item")
+
+
 _CONVERSE_WITHOUT_CONTENT = {"messageStart", "contentBlockStart", "contentBlockStop", "messageStop", "metadata"}
 """The same of Bedrock, whose events are named by their only key."""
 
@@ -96,7 +106,7 @@ def _has_content(event: Any) -> bool:
         return False
     kind = str(get(event, "type") or "")
     if kind in _OPENS:
-        return get(get(event, "content_block") or get(event, "item"), "type") not in (None, "text", "message")
+        return get(_begun(event), "type") not in (None, "text", "message")
     if _piece(event, kind) == "":
         return False
     if kind:

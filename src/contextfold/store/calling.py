@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from contextfold.calls import views
+from contextfold.calls import counted, views
 from contextfold.calls.recovery import Exchange
 from contextfold.calls.request import CompactionResult
 from contextfold.calls.request import Request as Turn
@@ -107,7 +107,8 @@ class SessionCall:
             calibration=Turn(()).calibration,
             estimated_tokens=conversation.view.tokens + overhead,
             _floor=lambda: floor_of(kept, counter, policy, views.overhead_of(counter, turn)),
-            _text_tokens=partial(views.text_tokens, settled.wire, target, counter),
+            _text_tokens=partial(counted.text_tokens, settled.wire, target, counter),
+            _passed_over=partial(counted.passed_over, history, record, len(history.messages)),
         )
 
 

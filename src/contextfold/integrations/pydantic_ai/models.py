@@ -25,8 +25,8 @@ from contextfold.summary.summarizer import Answer
 OWN = "__pydantic_ai__"
 """In the ``metadata`` of a response: what the framework itself notes there."""
 
-RAN_THERE = ("builtin-tool-call", "builtin-tool-return")
-"""Kinds of parts of tools that the provider runs, in the answer itself."""
+RAN_THERE = ("builtin-tool-call", "builtin-tool-return", "compaction")
+"""Kinds of parts of what the provider does by itself, in the answer: it runs tools, and compacts."""
 
 MADE_UP = ("function", "test")
 """Systems whose usage is no count of what was sent: the framework's own models for tests."""
@@ -107,7 +107,8 @@ def makes_a_budget(model: Model) -> bool:
 
 
 def usage_of(response: ModelResponse) -> Usage:
-    """What a response says of its request. Where the provider ran its own tools, it counts what each round read."""
+    """What a response says of its request. Where the provider ran its own tools, it counts what each round read, and
+    where it compacted by itself, what was left."""
     said = response.usage
     if any(part.part_kind in RAN_THERE for part in response.parts):
         return Usage(None, said.output_tokens or None)
