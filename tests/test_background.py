@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import hashlib
 import json
 import threading
@@ -17,6 +18,7 @@ from langchain_core.messages import messages_from_dict
 
 from contextfold import Compaction, Compactor, Event, FormatError, Policy, PolicyError
 from contextfold.calls.background import Background
+from contextfold.errors import Cancelled
 from contextfold.policy import SOFT, Pins
 from contextfold.ports import Ports, SyncPorts
 from effort import crossed
@@ -295,6 +297,91 @@ def test_a_failure_in_the_background_is_told_and_changes_nothing() -> None:
     )
     _, out = grown(subject, lambda: "background_failed" in told)
     assert out.compaction is None
+
+
+def test_where_no_summary_can_be_shared_that_is_told_once_and_not_met_again_in_each_turn() -> None:
+    told: list[str] = []
+    lost: list[Any] = []
+    tries = 0
+
+    async def once(base: Any, make: Any) -> Any:
+        nonlocal tries
+        if make is not None:
+            tries += 1
+            raise ConnectionError("the shared store is away")
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: lost.append(context))
+        subject = compactor(Slow(), on_event=lambda event: told.append(event.name))
+        messages: list[Message] = []
+        more = 3
+        while more:
+            messages = [*messages, *turn(len(messages))]
+            await subject.acall(lambda view: None, messages, once=once)
+            await asyncio.sleep(0.01)
+            more -= tries > 0
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(talk())
+    assert (tries, told.count("background_failed"), lost) == (1, 1, [])
+
+
+def waits_for_a_summary(subject: Compactor, slow: Slow) -> tuple[list[Message], Any]:
+    """A conversation whose next call waits for the summary that is being prepared."""
+    slow.gate.clear()
+    messages, out = grown(subject, lambda: slow.calls == 1)
+    return [*messages, *(message for number in range(27) for message in turn(1000 + number))], out
+
+
+def test_a_call_that_waits_for_a_summary_ends_when_its_token_is_set_and_the_summary_serves_the_next() -> None:
+    slow = Slow()
+    subject = compactor(slow)
+    messages, out = waits_for_a_summary(subject, slow)
+    token = threading.Event()
+    threading.Timer(0.1, token.set).start()
+    with pytest.raises(Cancelled):
+        subject.compact(messages, out.compaction, cancel=token)
+    assert slow.answers == 0
+    slow.gate.set()
+    assert subject.compact(messages, out.compaction).changed
+    assert slow.calls == 1
+
+
+@pytest.mark.parametrize("where", ["on a thread", "on a task"])
+@pytest.mark.parametrize("way", ["token", "scope", "task"])
+def test_async_code_that_waits_for_a_summary_hears_each_way_to_be_cancelled(way: str, where: str) -> None:
+    async def talk() -> None:
+        slow = Slow()
+        subject = compactor(slow)
+        if where == "on a thread":
+            messages, out = await asyncio.to_thread(waits_for_a_summary, subject, slow)
+        else:
+            slow.gate.clear()
+            messages, out = [], None
+            while not slow.calls:
+                messages = [*messages, *turn(len(messages))]
+                out = await subject.acompact(messages)
+                while len(asyncio.all_tasks()) > 1 and not slow.calls:
+                    await asyncio.sleep(0.001)
+            messages = [*messages, *(message for number in range(27) for message in turn(1000 + number))]
+        token = threading.Event()
+        call = subject.acompact(messages, out.compaction, cancel=token)
+        if way == "scope":
+            with anyio.move_on_after(0.1) as scope:
+                await call
+            assert scope.cancelled_caught
+        else:
+            task = asyncio.create_task(call)
+            asyncio.get_running_loop().call_later(0.1, token.set if way == "token" else task.cancel)
+            with pytest.raises((Cancelled, asyncio.CancelledError)):
+                await task
+        assert slow.answers == 0
+        slow.gate.set()
+        assert (await subject.acompact(messages, out.compaction)).changed
+        assert slow.calls == 1
+
+    asyncio.run(talk())
 
 
 def test_what_is_prepared_is_set_aside_where_the_messages_were_changed() -> None:

@@ -108,3 +108,31 @@ def test_what_is_asked_for_by_name_is_done_at_once() -> None:
     model.turn, model.well_from = TURNS, TURNS
     assert not compactor.compact(wire[:-2]).changed  # it rests
     assert compactor.compact(wire, force=True).changed
+
+
+class Down(Exception):
+    status_code = 503
+
+
+@pytest.mark.parametrize("fails", [down, blank])
+def test_a_forced_pass_that_fails_leaves_the_summary_that_is_paid_for_and_not_in_force(
+    fails: Callable[[], str],
+) -> None:
+    model, wire = Model(fails, well_from=1), conversation(TURNS, words=60)
+    compactor = Compactor(window=WINDOW, summarizer=model, policy=ONCE)
+
+    def send(view: list[Any]) -> Any:
+        raise Down("the provider is down")
+
+    def asked_in(turn: int, wire: list[dict[str, Any]]) -> bool:
+        model.turn = turn
+        with pytest.raises(Down):
+            compactor.call(send, wire)
+        return turn in model.asked
+
+    assert asked_in(1, wire)
+    assert not asked_in(2, wire)
+    model.turn = 0
+    assert not compactor.compact(wire, force=True, instructions="Name the files.").changed
+    assert 0 in model.asked
+    assert not asked_in(3, conversation(TURNS + 1, words=60))

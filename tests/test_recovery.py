@@ -841,6 +841,33 @@ def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(color: str) 
     assert result.calibration.ratio == pytest.approx(1.0, abs=0.02)
 
 
+class Unclosable(Truncating):
+    def __call__(self, view: Wire) -> Any:
+        answer = super().__call__(view)
+        answer.close = self.fail
+        return answer
+
+    def fail(self) -> None:
+        self.closed += 1
+        raise RuntimeError("Attempted to call a sync close on an async stream.")
+
+
+class UnclosableLater(Unclosable):
+    async def fail(self) -> None:  # type: ignore[override]
+        super().fail()
+
+
+@COLORS
+@pytest.mark.parametrize("kind", [Unclosable, UnclosableLater])
+def test_an_answer_that_is_given_up_and_cannot_be_closed_does_not_keep_the_smaller_view_from_being_sent(
+    color: str, kind: type[Unclosable]
+) -> None:
+    provider = kind(6_000)
+    _, result = call(color, Compactor(window=100_000), provider, conversation(100))
+    assert (len(provider.sent), provider.closed) == (2, 1)
+    assert result.trigger == "overflow: truncated_silently"
+
+
 @COLORS
 def test_an_endpoint_whose_usage_counts_something_else_is_believed_once(color: str) -> None:
     """Some servers report only what their cache did not hold."""

@@ -112,6 +112,82 @@ def test_a_compactor_that_is_cancelled_anywhere_changes_nothing(method: str, tmp
     assert len(archive.read()) > 0
 
 
+class Down(Exception):
+    status_code = 503
+
+
+class RolesRefused(Exception):
+    status_code = 400
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Down("the provider is down"), RolesRefused("messages: roles must alternate between user and assistant")],
+    ids=["down", "malformed"],
+)
+def test_a_summary_that_is_paid_for_is_not_paid_again_wherever_the_call_that_finds_it_is_cancelled(
+    error: Exception,
+) -> None:
+    """It is not in force, since no view of it was answered."""
+    paid = 0
+    history = said(20)
+
+    async def counted(prompt: str) -> str:
+        nonlocal paid
+        paid += 1
+        return await summarize(prompt)
+
+    async def refuse(view: list[Any]) -> Any:
+        await asyncio.sleep(0)
+        raise error
+
+    compactor = Compactor(window=3_000, summarizer=counted)
+
+    async def run(point: int) -> bool:
+        with contextlib.suppress(Down, RolesRefused):
+            return await cancelled_at(point, compactor.acall(refuse, history))
+        return False
+
+    assert not asyncio.run(_one(run, 2_000))
+    assert paid == 1
+    assert every_point(run) > 3
+    assert paid == 1
+
+
+@pytest.mark.parametrize("method", ["acompact", "acall"])
+def test_a_pass_that_is_made_is_not_paid_again_wherever_its_call_is_cancelled_from_there_on(method: str) -> None:
+    answered, in_force = 0, 0
+    history = said(20)
+    made: list[Any] = []
+
+    async def counted(prompt: str) -> str:
+        nonlocal answered
+        text = await summarize(prompt)
+        answered += 1
+        return text
+
+    async def run(point: int) -> bool:
+        nonlocal answered, in_force
+        compactor, answered = Compactor(window=3_000, summarizer=counted), 0
+        made.clear()
+        options: Any = {"after": made.append}
+        work = (
+            compactor.acompact(history, **options)
+            if method == "acompact"
+            else compactor.acall(send, history, **options)
+        )
+        if not await cancelled_at(point, work):
+            return False
+        if made:
+            in_force += 1
+            await compactor.acompact(history)
+            assert answered == 1, f"cancelled where it waits for the {point}th time"
+        return True
+
+    assert every_point(run) > 6
+    assert in_force > 1
+
+
 @pytest.mark.parametrize("method", ["acompact", "acall", "in the background"])
 def test_no_work_of_a_cancelled_call_goes_on_beside_the_next_one(method: str) -> None:
     """Both would write into what is known of one history, and quote lines that no one said, or fail."""

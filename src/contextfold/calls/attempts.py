@@ -7,14 +7,15 @@ not: the view (``views``), running work in the background (``background``), and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from typing import TypeVar
 
 from contextfold.calls.background import Background
 from contextfold.calls.memory import FailedAt, KnownConversation
-from contextfold.calls.request import Request
+from contextfold.calls.request import Once, Request
 from contextfold.errors import is_control_flow, reason
 from contextfold.observe import Observer
 from contextfold.passes.means import Made, Means, Nothing
@@ -23,6 +24,8 @@ from contextfold.passes.question import Question
 from contextfold.policy import PATIENCE, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
+
+T = TypeVar("T")
 
 
 class PassAttempts:
@@ -78,20 +81,22 @@ class PassAttempts:
             if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
                 # It had its time. Asked again, a model that is silent would hold this request as long once more.
                 means = self._built_in(before)
-        prepared, conversation.attempt = conversation.prepared, None
+        # What is paid for stays known until there is something in its place: a task may be cancelled at any await.
+        prepared = conversation.prepared
+        if prepared is None:
+            conversation.attempt = None
         lasting = question.policy is self.policy and not question.instructions
         """Asked as ever, without pins or instructions for this call alone."""
         record = await self.ports.compute(prepared.answers, question) if prepared is not None and lasting else None
         if record is not None:
-            conversation.attempt = prepared
             return self._adopted(record, question)
         made = await _performed(question, means)
         if isinstance(made, Nothing):
-            now = conversation.state.after(before)
-            conversation.attempt = now if made.cause == "summary_failed" else None
+            now = conversation.state.after(before) if made.cause == "summary_failed" else None
+            conversation.attempt = prepared if self._outlives(prepared, question) else now
             return None
-        if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
-            conversation.attempt = Prepared(made.compaction, _base(question))
+        is_paid = made.compaction.summary is not None and made.compaction.summary.calls > 0
+        conversation.attempt = Prepared(made.compaction, _base(question)) if is_paid and lasting else None
         return made
 
     def prepare(self, question: Question) -> None:
@@ -104,23 +109,29 @@ class PassAttempts:
         question = replace(question, history=question.history.snapshot())
         state, before, observer = conversation.state, conversation.attempt, self.observer.another()
 
-        async def make(ports: Ports) -> Compaction | None:
+        async def told(making: Awaitable[T]) -> T | None:
+            """No caller waits for this work: an error becomes an event, and the same state is not tried again."""
             try:
-                made = await _performed(question, self.means_over(ports, observer))
-            # No caller waits for this work: an error becomes an event, and the same state is not tried again.
+                return await making
             except Exception as error:
                 if is_control_flow(error):
                     raise
                 observer.emit("background_failed", reason(error), error=type(error).__name__)
                 return None
-            return None if isinstance(made, Nothing) else made.compaction
+
+        async def make(ports: Ports) -> Compaction | None:
+            made = await told(_performed(question, self.means_over(ports, observer)))
+            return made.compaction if isinstance(made, Made) else None
+
+        async def shared(once: Once, ports: Ports) -> Compaction | bool | None:
+            return await once(_base(question), partial(make, ports))
 
         async def work(ports: Ports) -> None:
             once = self.request.once
-            made = await (make(ports) if once is None else once(_base(question), partial(make, ports)))
+            made = await (make(ports) if once is None else told(shared(once, ports)))
             if not isinstance(made, Compaction):
-                told = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
-                conversation.attempt = replace(state, failed=next(told, None)).after(before)
+                failures = (event for event in observer.events if event.name in ("summary_failed", "background_failed"))
+                conversation.attempt = replace(state, failed=next(failures, None)).after(before)
                 return
             conversation.attempt = Prepared(made, _base(question))
             text = f"a summary of {made.covers:,} messages is ready and not in force yet"
@@ -148,6 +159,14 @@ class PassAttempts:
             return False
         await self.conversation.background.finished(self.ports)
         return True
+
+    def _outlives(self, prepared: Prepared | None, question: Question) -> bool:
+        """Whether what was paid for serves a later call, though it was not what this one asked for, and that failed.
+        Only beside one that a person, or a refusal, forced: the next one asks for less.
+        """
+        if prepared is None or not question.forced or prepared.base != _base(question):
+            return False
+        return prepared.still_fits(question.history) is not None
 
     def _is_preparing(self) -> bool:
         return self.conversation.background is not None and self.conversation.background.is_busy

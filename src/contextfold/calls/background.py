@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.ports import CANCEL_SECONDS, AsyncPorts, Ports, SyncPorts, run
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,12 +63,17 @@ class Background:
         self._thread.start()
 
     async def finished(self, ports: Ports) -> None:
-        """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for."""
-        task = self._task
-        if task is not None and not task.done() and task.get_loop() is _asyncio_loop():
-            await sys.modules["asyncio"].wait({task})
-        if self._thread is not None and self._thread.is_alive():
-            await ports.wait_for(self._thread.join)
+        """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for.
+
+        In steps, since neither a token nor a scope ends a wait on a thread. Raises ``Cancelled``; the work goes on.
+        """
+        task, thread = self._task, self._thread
+        while task is not None and not task.done() and task.get_loop() is _asyncio_loop():
+            ports.check()
+            await sys.modules["asyncio"].wait({task}, timeout=CANCEL_SECONDS)
+        while thread is not None and thread.is_alive():
+            ports.check()
+            await ports.wait_for(thread.join, CANCEL_SECONDS)
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for work on a thread."""

@@ -428,7 +428,7 @@ class Exchange:
     async def _discard(self, response: Any) -> None:
         close = getattr(response, "close", None)
         if callable(close):
-            await self.ports.call(close)
+            await self.ports.release(close)
 
 
 def is_partly_read(read: int, result: CompactionResult) -> bool:

@@ -82,13 +82,13 @@ class Views:
         """
         found = await self.windows.find(request.endpoint, request.model, ports, observer)
         conversation = await self._opened(request, ports, observer)
-        if strict:
-            # Remembered, or the next request would be refused for the same reason.
-            self._strict.add((request.endpoint, request.model))
-            await ports.compute(conversation.distrust)
         # With a guess a `CannotFit` is not final: one more try, with a window that holds what must stay.
         is_guess = window is None and gives_way(found, request)
         try:
+            if strict:
+                # Remembered, or the next request would be refused for the same reason.
+                self._strict.add((request.endpoint, request.model))
+                await ports.compute(conversation.distrust)
             overhead = await _overhead(conversation, request, ports)
             is_trial = is_guess or window is not None
             call = _Call(self, conversation, request, observer, ports, found, window, is_trial, overhead)
@@ -201,9 +201,8 @@ class _Call:
                 follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
                 before = self._size()
             made = await self._between_hooks(await self.ports.compute(self._question), trigger) or made
-        if made is not None and made is not conversation.record:
-            if not request.sending:  # what is sent may be refused: then the caller comes back without this record
-                conversation.attempt = None
+        is_new = made is not None and made is not conversation.record
+        if made is not None and is_new:
             await self.ports.compute(conversation.rebuild, made)
         came_back = None
         if revise is None and self.policy.recall.enabled:
@@ -211,6 +210,10 @@ class _Call:
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
+        # Now that nothing is waited for any more: of a call that is cancelled, or sends what is refused, the caller
+        # comes back without this record.
+        if is_new and not request.sending:
+            conversation.attempt = None
         if revise is None and self._is_soon(base):
             self.attempts.prepare(self._question())
         return self._result(made, before, wire, mended, target, came_back)
