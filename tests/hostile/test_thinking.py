@@ -398,6 +398,58 @@ def test_what_stands_beside_a_providers_own_compaction_stays_when_that_leaves(re
     assert "the provider's own compaction item stands for it" not in {entry.reason for entry in out.ledger}
 
 
+@pytest.mark.parametrize("halves", [True, False])
+@pytest.mark.parametrize("kind", ["openai-responses", "anthropic"])
+def test_an_older_compaction_that_stays_for_another_model_stays_in_what_comes_after(kind: str, halves: bool) -> None:
+    """A pass, a halving and the floor know which of a provider's own compactions is in the view: the older one is all
+    that is left of its originals, and what stands beside the one that has left is a message like others.
+    """
+    if kind == "anthropic":
+        block: Any = {"type": "compaction", "content": "what was"}
+        older: Any = {"role": "assistant", "content": [block]}
+        newer: list[Any] = [{"role": "assistant", "content": [block, {"type": "text", "text": "I go on " * 40}]}]
+    else:
+        older = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 20}
+        newer = [{**older, "id": "cmp_2"}, {"role": "assistant", "content": "I go on " * 40}]
+    history: list[Any] = [{"role": "user", "content": "the task"}, older]
+
+    def say(turns: int) -> None:
+        for n in range(turns):
+            history.append({"role": "user", "content": f"question {n} " + "earlier words " * 30})
+            history.append({"role": "assistant", "content": f"answer {n} " + "earlier words " * 60})
+
+    say(3)
+    history += [{"role": "user", "content": "go on"}, *newer, {"role": "user", "content": "next"}]
+    given = Policy(on_overflow="drop_oldest", trigger=None) if halves else None
+    compactor = Compactor(policy=given) if given else Compactor(window=4_000)
+    first = compactor.compact(history, format=kind, model="one")
+    out = compactor.compact(history, first.compaction, format=kind, model="another")
+    item = "compaction item of the provider"
+    size = compactor.compact(history[:2], format=kind, model="another").floor[item]
+    assert out.floor[item] == size
+    say(14)
+    if halves:
+        sent: list[list[Any]] = []
+
+        def send(view: list[Any]) -> dict[str, Any]:
+            sent.append(view)
+            if len(sent) < 4:
+                raise Refused("prompt is too long")
+            return {"output": [], "content": []}
+
+        results: list[Any] = []
+        compactor.call(send, history, out.compaction, format=kind, model="another", on_result=results.append)
+        out = results[-1]
+        assert len(sent) == 4
+    else:
+        out = compactor.compact(history, out.compaction, format=kind, model="another")
+        assert any(event.name == "compaction_finished" for event in out.events)
+    assert any(entry is older for entry in out.messages)
+    assert "I go on" not in json.dumps(out.messages)
+    assert out.floor[item] == size
+    assert "nothing in it can be read" not in {entry.reason for entry in out.ledger}
+
+
 # ---- through the SDK, against a provider that enforces the rule ---
 
 

@@ -321,7 +321,7 @@ class _Call:
             window_source=self.window.source,
             calibration=self.calibration,
             estimated_tokens=tokens + sum(self.overhead.values()),
-            _floor=partial(self._floor_of, history, len(history.messages)),
+            _floor=partial(self._floor_of, history, len(history.messages), compaction),
             _text_tokens=partial(text_tokens, wire, target, history.counter),
             _passed_over=partial(passed_over, history, compaction, len(history.messages)),
             _history_tokens=partial(self._history_size, history.sizes, len(history.sizes)),
@@ -337,12 +337,14 @@ class _Call:
     def _counted(self, tokens: int) -> int:
         return self.calibration.apply(tokens) + sum(map(self.calibration.apply, self.overhead.values()))
 
-    def _floor_of(self, history: History, length: int) -> dict[str, int]:
+    def _floor_of(self, history: History, length: int, record: Compaction | None) -> dict[str, int]:
         counter = history.calibrated(self.calibration).counter
         messages = history.messages[:length]
         # The groups of a pass are those of the history until it has grown.
         grouping = history.grouping if length == len(history.messages) else None
-        return floor_of(messages, counter, self.policy, overhead_of(counter, self.request), grouping)
+        overhead = overhead_of(counter, self.request)
+        gone, removed = (record.gone(), record.removed()) if record else ((), ())
+        return floor_of(messages, counter, self.policy, overhead, grouping, gone=gone, removed=removed)
 
     def _question(self) -> Question:
         conversation = self.conversation

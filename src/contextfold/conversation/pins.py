@@ -93,10 +93,18 @@ def newest_said(messages: Sequence[Message]) -> int:
     return next((n for n in range(len(messages) - 1, -1, -1) if not messages[n].is_instruction), -1)
 
 
-def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dict[int, str]:
-    """Index -> reason of every message that no pass may touch. The first reason that fits is given."""
+def held(
+    messages: Sequence[Message],
+    grouping: Grouping,
+    policy: Policy,
+    gone: Container[int] = (),
+    removed: Container[tuple[int, int]] = (),
+) -> dict[int, str]:
+    """Index -> reason of every message that no pass may touch. The first reason that fits is given. ``gone`` and
+    ``removed`` as of ``natives``: only what is in the view can be the provider's compaction that counts.
+    """
     reasons: dict[int, str] = {}
-    native = newest_native(messages)
+    native = newest_native(messages, gone, removed)
     repeated = said_again(messages)
     for index, message in enumerate(messages):
         if message.is_instruction and index not in repeated:

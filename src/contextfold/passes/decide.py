@@ -109,10 +109,10 @@ class _Pass:
         self.limits = question.limits
         self.sizes = list(question.sizes_after)
         self.by_count = trigger.by_count
-        self.before = question.record.gone() if question.record else set()
+        self.before, removed = question.out_of_view
         # Pending calls are no part of the floor: they stay whatever their size, but results beside them may still be
         # clipped.
-        held = pins.held(question.messages, question.grouping, question.policy)
+        held = question.held
         self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
         self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
         self.joined = self._joined()
@@ -127,9 +127,7 @@ class _Pass:
         said = pins.newest_said(question.messages)
         self.newest = next((group for group in self.groups if group.last == said), None)
         """The group that ends the conversation, but for instructions behind it; None where it is not in the view."""
-        self.native = pins.newest_native(
-            question.messages, self.before, question.record.removed() if question.record else ()
-        )
+        self.native = pins.newest_native(question.messages, self.before, removed)
         """What stands before this message is in the provider's own compaction, and is not read any more."""
         self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
         self.floor = self._floor()

@@ -6,7 +6,7 @@ becomes of each message (``decide``), and doing anything about it (``perform``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,16 @@ class Question:
     @property
     def counter(self) -> TokenCounter:
         return self.history.counter
+
+    @cached_property
+    def out_of_view(self) -> tuple[set[int], set[tuple[int, int]]]:
+        """Messages that are not in the view, and parts that have left the others."""
+        return (self.record.gone(), self.record.removed()) if self.record else (set(), set())
+
+    @cached_property
+    def held(self) -> Mapping[int, str]:
+        """Index -> reason of every message that no pass may touch."""
+        return pins.held(self.messages, self.grouping, self.policy, *self.out_of_view)
 
     @property
     def alternates(self) -> bool:
@@ -237,10 +247,15 @@ def floor_of(
     policy: Policy,
     overhead: Mapping[str, int],
     grouping: Grouping | None = None,
+    *,
+    gone: Container[int] = (),
+    removed: Container[tuple[int, int]] = (),
 ) -> dict[str, int]:
-    """Tokens that no compaction of this history can remove, by item. ``grouping``: that of the messages, if known."""
+    """Tokens that no compaction of this history can remove, by item. ``grouping``: that of the messages, if known.
+    ``gone`` and ``removed``: messages that are not in the view, and parts that are not.
+    """
     floor = {name: size for name, size in overhead.items() if size}
-    for index, reason in sorted(pins.held(messages, grouping or group(messages), policy).items()):
+    for index, reason in sorted(pins.held(messages, grouping or group(messages), policy, gone, removed).items()):
         if reason == pins.PENDING and not messages[index].tool_calls:
             continue  # a result beside a pending call may be clipped
         floor[reason] = floor.get(reason, 0) + counter.message(messages[index])

@@ -58,7 +58,7 @@ def without_thinking(question: Question, leaves: Callable[[int], bool] = lambda 
     ``leaves``: of which messages a provider's own compaction is left out.
     """
     messages, base = question.messages, question.record
-    gone = base.gone() if base else set()
+    gone, _ = question.out_of_view
     started = base.thinking_from if base else 0
     native, shown = _natives(question, leaves)
     # An answer may begin with it, and goes on behind it: what else the message says stays.
@@ -110,7 +110,7 @@ def _natives(question: Question, leaves: Callable[[int], bool]) -> tuple[set[tup
     for.
     """
     base = question.record
-    gone, removed = (base.gone(), base.removed()) if base else (set(), set())
+    gone, removed = question.out_of_view
 
     def leaving() -> set[tuple[int, int]]:
         return {place for place in pins.natives(question.messages, gone, removed) if leaves(place[0])}
@@ -124,7 +124,7 @@ def _natives(question: Question, leaves: Callable[[int], bool]) -> tuple[set[tup
 def with_thinking(question: Question) -> Compaction | None:
     """After a refusal because thinking is missing: a record that shows it again. None where none was left out."""
     base = question.record
-    removed = base.removed() if base else set()
+    _, removed = question.out_of_view
     hidden = {(n, part) for n, part in removed if isinstance(question.messages[n].parts[part], Reasoning)}
     if base is None or not (base.thinking_from or hidden):
         return None
@@ -152,10 +152,8 @@ def _older_half(question: Question) -> list[int]:
 
 def _droppable(question: Question) -> Iterator[list[int]]:
     """The indices of whole groups that may leave, oldest first."""
-    history = question.history
-    held = pins.held(history.messages, history.grouping, question.policy)
-    gone = question.record.gone() if question.record else set()
-    groups = sorted(history.grouping.groups, key=lambda group: group.last)
+    held, (gone, _) = question.held, question.out_of_view
+    groups = sorted(question.grouping.groups, key=lambda group: group.last)
     newest = next((group for group in reversed(groups) if _says_something(question, group)), None)
     for group in groups:
         left = [index for index in group.indices if index not in gone]
@@ -186,9 +184,8 @@ def _with_half_the_evidence(question: Question) -> SummaryRecord | None:
 def _items(question: Question) -> Iterator[tuple[int, int, int]]:
     """(characters or bytes, message, part) of what may be clipped in the view."""
     history = question.history
-    held = pins.held(history.messages, history.grouping, question.policy)
+    held, (gone, _) = question.held, question.out_of_view
     running = pins.about_to_run(history.messages, (n for n, why in held.items() if why == pins.PENDING))
-    gone = question.record.gone() if question.record else set()
     for index, message in enumerate(history.messages):
         if index not in gone and held.get(index, pins.PENDING) == pins.PENDING:
             for number, part in enumerate(message.parts):
@@ -292,7 +289,7 @@ def _empty(question: Question) -> Compaction:
 def _fates(
     question: Question, base: Compaction, covers: int, changes: Mapping[int, tuple[Fate, str]]
 ) -> tuple[FateRun, ...]:
-    held = pins.held(question.history.messages, question.history.grouping, question.policy)
+    held = question.held
     fates: list[tuple[Fate, str]] = [("pinned", held[n]) if n in held else ("kept", "recent") for n in range(covers)]
     for run in base.fates:
         fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)

@@ -88,7 +88,10 @@ class SessionCall:
         history, record = conversation.history, settled.loaded.summary.record if settled.loaded.summary else None
         counter, target = history.counter, history.format
         overhead = settled.size.overhead
-        kept = [message for message, wire in zip(history.messages, history.wire, strict=True) if wire is not None]
+        # Of what is gone only a place is left, so what stays is counted by places of its own.
+        places = {n: place for place, n in enumerate(n for n, wire in enumerate(history.wire) if wire is not None)}
+        kept = [history.messages[n] for n in places]
+        removed = {(places[n], part) for n, part in record.removed() if n in places} if record else ()
         policy = settled.rules.policy
         turn = Turn((), system=self._request.system, tools=self._request.tools)
         return CompactionResult(
@@ -106,7 +109,7 @@ class SessionCall:
             window_source=source,
             calibration=Turn(()).calibration,
             estimated_tokens=conversation.view.tokens + overhead,
-            _floor=lambda: floor_of(kept, counter, policy, views.overhead_of(counter, turn)),
+            _floor=lambda: floor_of(kept, counter, policy, views.overhead_of(counter, turn), removed=removed),
             _text_tokens=partial(counted.text_tokens, settled.wire, target, counter),
             _passed_over=partial(counted.passed_over, history, record, len(history.messages)),
         )

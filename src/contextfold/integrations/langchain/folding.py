@@ -267,7 +267,7 @@ class Folding:
         """What leaves: all but what ``keep`` names, what stays in any case, and the newest request of the user."""
         sizes, overhead = question.sizes, sum(question.overhead.values())
         here = range(_left(question), len(sizes))
-        held = {n for n in pins.held(question.messages, question.grouping, question.policy) if n in here}
+        held = {n for n in question.held if n in here}
         tail = self._tail(question)
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         # What is quoted already is quoted on: once it has left, nothing brings it back.
