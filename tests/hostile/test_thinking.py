@@ -450,6 +450,48 @@ def test_an_older_compaction_that_stays_for_another_model_stays_in_what_comes_af
     assert "nothing in it can be read" not in {entry.reason for entry in out.ledger}
 
 
+def test_a_pass_that_shortens_a_message_leaves_out_the_thinking_that_was_refused() -> None:
+    """What left one part of a message after a refusal stays out, whatever a later pass does to its other parts."""
+    cipher = {"type": "reasoning.encrypted", "data": "CIPHER" * 20, "format": "openai-responses-v1", "id": "rs"}
+    words = json.dumps({"path": "a.py", "text": " ".join(f"value{n}" for n in range(1500))})
+    call = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": words}}
+    history: list[Any] = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "older"}]
+    history.append({"role": "user", "content": "go"})
+    history.append(
+        {"role": "assistant", "content": "I write", "reasoning_details": [cipher], "tool_calls": [call]},
+    )
+    result = {"role": "tool", "tool_call_id": "c1", "content": "written"}
+    sent: list[list[Any]] = []
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        sent.append(view)
+        if "CIPHER" in json.dumps(view):
+            raise Refused("invalid_encrypted_content: the encrypted content could not be verified")
+        return {"choices": []}
+
+    compactor, results = Compactor(window=14_000), list[Any]()
+    compactor.call(send, [*history, result], format="openai-chat", on_result=results.append)
+    assert len(sent) == 2
+    long = {**result, "content": "\n".join(f"line {n} is {n * 3}" for n in range(1600))}
+    record = results[-1].compaction
+    compactor.call(send, [*history, long], record, format="openai-chat", on_result=results.append)
+    assert any(event.name == "compaction_finished" for event in results[-1].events)
+    assert len(sent) == 3
+    shown = results[-1].messages[3]
+    assert "CIPHER" not in json.dumps(shown)
+    assert shown["tool_calls"][0]["function"]["arguments"] != words
+
+
+def test_what_only_thinks_is_no_original_of_a_providers_own_compaction() -> None:
+    """Clients may keep the reasoning that stood before the item: it tells nothing of what the item stands for."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x" * 50}
+    native = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 20}
+    history = [{"role": "user", "content": "task"}, thought, native, {"role": "user", "content": "next"}]
+    compactor = Compactor(window=4_000)
+    for model in ("one", "another"):
+        assert compactor.compact(history, format="openai-responses", model=model).messages == history
+
+
 # ---- through the SDK, against a provider that enforces the rule ---
 
 

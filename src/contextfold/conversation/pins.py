@@ -12,7 +12,7 @@ from contextfold.conversation.fingerprint import opening
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
 from contextfold.harness import is_output, parted, without_notes
-from contextfold.messages import Media, Message, Opaque, Text
+from contextfold.messages import Media, Message, Opaque, Text, ToolCall
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
 
@@ -185,11 +185,10 @@ def newest_native(
 
 def has_originals(messages: Sequence[Message], native: int) -> bool:
     """Whether the conversation that a provider's own compaction stands for is there too. Clients may go on with the
-    list that the provider made of it: the item, and at most what the user wrote before it.
+    list that the provider made of it: the item, and at most what the user wrote and what was thought before it.
     """
     return any(
-        message.role == "assistant"
-        and not all(isinstance(part, Opaque) and part.is_compaction for part in message.parts)
+        message.role == "assistant" and any(isinstance(part, Text | ToolCall) for part in message.parts)
         for message in messages[:native]
     )
 

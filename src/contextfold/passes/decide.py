@@ -29,6 +29,7 @@ from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined,
 from contextfold.passes.words import UsersWords
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit, FateRun
+from contextfold.tiers.reasoning import ReasoningRemoved
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
@@ -568,10 +569,7 @@ class _Pass:
         makes_summary: bool = False,
         above_trigger: bool = False,
     ) -> Plan:
-        clipped = {edit.index for edit in found.edits}
-        # New edits were priced against the original message, so they replace earlier ones of it.
-        earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
-        edits = tuple(sorted([*earlier, *found.edits], key=lambda edit: (edit.index, edit.part)))
+        edits = self._edits(found.edits, evicted)
         gone = evicted | self.before
         passed = {n for n in evicted if n < self.native} | {
             n for run in self._earlier_fates() if run.reason == PASSED[1] for n in range(run.start, run.stop)
@@ -602,6 +600,17 @@ class _Pass:
             makes_summary=makes_summary and bool(gone - passed or self.joined.edits),
             above_trigger=above_trigger,
         )
+
+    def _edits(self, found: Sequence[Edit], evicted: set[int]) -> tuple[Edit, ...]:
+        """Those of the record in force that still hold, and the new ones."""
+        # New ones were priced against the original message, so they replace earlier ones of it. But a part that has
+        # left stays out: the provider has refused it, or the summary tells of it.
+        clipped = {edit.index for edit in found}
+        left = {(e.index, e.part) for e in self._earlier_edits() if e.tier in (ReasoningRemoved.name, joined.TIER)}
+        held = [e for e in self._earlier_edits() if e.index not in clipped or (e.index, e.part) in left]
+        fresh = [e for e in found if (e.index, e.part) not in left]
+        edits = (e for e in [*held, *fresh] if e.index not in evicted)
+        return tuple(sorted(edits, key=lambda edit: (edit.index, edit.part)))
 
     def _earlier_fates(self) -> Sequence[FateRun]:
         return self.question.record.fates if self.question.record else ()
