@@ -702,3 +702,36 @@ def test_chat_completions_answers_a_history_with_empty_contents() -> None:
         with pytest.raises(openai.BadRequestError):
             send(wire)
         assert Compactor(window=8_000).call(send, wire, format="openai-chat").choices[0].message.content
+
+
+@pytest.mark.parametrize("format", ["anthropic", "bedrock-converse"])
+@pytest.mark.parametrize("sending", [True, False])
+def test_roles_alternate_where_a_pass_leaves_nothing_of_an_answer_that_only_thought(format: str, sending: bool) -> None:
+    """An answer that was cut off while it thought: without its thinking, the users' words around it are one message."""
+
+    def message(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": [{"text": text} if format != "anthropic" else {"type": "text", "text": text}]}
+
+    thought: dict[str, Any] = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    if format != "anthropic":
+        thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "sig"}}}
+    history = [message("user", "task")]
+    for n in range(30):
+        history += [message("assistant", f"a{n} " + "word " * 60), message("user", f"q{n} " + "more " * 10)]
+    history += [{"role": "assistant", "content": [thought]}, message("user", "go on, you were cut off")]
+    history += [message("assistant", "now I answer"), message("user", "thanks, next")]
+    compactor, sent, results = Compactor(window=2_500), list[list[Any]](), list[CompactionResult]()
+    if sending:
+
+        def send(view: list[Any]) -> dict[str, Any]:
+            sent.append(view)
+            return {"output": None}
+
+        compactor.call(send, history, format=format, on_result=results.append)
+    else:
+        results.append(compactor.compact(history, format=format))
+        sent.append(results[0].messages)
+    assert results[0].changed
+    roles = [entry["role"] for entry in sent[-1]]
+    assert "go on, you were cut off" in json.dumps(sent[-1])
+    assert not any(one == following for one, following in itertools.pairwise(roles))

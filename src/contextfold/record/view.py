@@ -91,7 +91,8 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     shown = {place.position for place in placed}
     # A result that came late stands further up: what came behind it must not be joined to what was sent before it.
     elsewhere = {items[place.position].index for place in placed if place.moved and place.position is not None}
-    elsewhere |= {item.index for position, item in enumerate(items) if position not in shown}
+    # What the record emptied said something before: without it, its neighbors are new ones.
+    elsewhere |= {item.index for position, item in enumerate(items) if position not in shown and not item.changed}
     view: list[ViewItem] = []
     # The beginning counts as the message before the first: where message 0 stands first, nothing new is beside it.
     before: int | None = -1
