@@ -348,6 +348,7 @@ def test_a_providers_own_compaction_stays_for_another_model_where_its_originals_
         assert not out.changed
         assert "native_compaction_left" not in [event.name for event in out.events]
     # A newer one whose originals are there gives way to them, the older one among them.
+    compactor = Compactor(window=50_000)
     newer = {**native, "id": "cmp_2"}
     later = [*history, {"role": "assistant", "content": "hm"}, newer, {"role": "user", "content": "more"}]
     compactor.compact(later, format=kind, model="one")
@@ -490,6 +491,66 @@ def test_what_only_thinks_is_no_original_of_a_providers_own_compaction() -> None
     compactor = Compactor(window=4_000)
     for model in ("one", "another"):
         assert compactor.compact(history, format="openai-responses", model=model).messages == history
+
+
+@pytest.mark.parametrize("fails", ["send", "archive", "hook"])
+@pytest.mark.parametrize("kind", ["openai-responses", "anthropic"])
+def test_another_model_never_gets_what_it_cannot_read_whatever_failed_before(kind: str, fails: str) -> None:
+    """Who wrote a provider's own compaction is remembered: its absence from one view that came to nothing is not the
+    end of it. What the new model writes itself stays in its views.
+    """
+    native: Any = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 20}
+    if kind == "anthropic":
+        native = {"role": "assistant", "content": [{"type": "compaction", "content": "what was", "id": "cmp_1"}]}
+    history: list[Any] = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "old answer"}]
+    history += [{"role": "user", "content": "more"}, native]
+    history += [{"role": "assistant", "content": "I go on"}, {"role": "user", "content": "next"}]
+    compactor, results, failing = Compactor(window=4_000), list[Any](), [True]
+
+    class Down(Exception):
+        status_code = 503
+
+    class Archive:
+        address = "memory://x"
+
+        def append(self, messages: Any) -> None:
+            if fails == "archive" and failing:
+                raise OSError("disk")
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        assert native not in view or fails == "archive"
+        if failing:
+            raise Down
+        return {"output": [], "content": []}
+
+    def after(made: Any) -> None:
+        raise RuntimeError("hook")
+
+    options: dict[str, Any] = {"format": kind, "archive": Archive()}
+    record = compactor.compact(history, model="one", **options).compaction
+    options["model"] = "two"
+    for _ in range(2):
+        if fails == "send":
+            with pytest.raises(Down):
+                compactor.call(send, history, record, on_result=results.append, **options)
+        elif fails == "hook":
+            with pytest.raises(RuntimeError):
+                compactor.compact(history, record, force=True, after=after, **options)
+        else:
+            compactor.compact(history, record, **options)
+    failing.clear()
+    compactor.call(send, history, record, on_result=results.append, **options)
+    out = results[-1]
+    assert native not in out.messages
+    assert all(entry in out.messages for entry in history if entry is not native)
+    newer = {**native, "id": "cmp_2"}
+    history += [{"role": "assistant", "content": "hm"}, newer, {"role": "user", "content": "then"}]
+    for _ in range(2):
+        out = compactor.compact(history, out.compaction, **options)
+        assert any(entry is newer for entry in out.messages)
+        assert native not in out.messages
+    third = compactor.compact(history, out.compaction, **{**options, "model": "one"})
+    assert newer not in third.messages
 
 
 # ---- through the SDK, against a provider that enforces the rule ---

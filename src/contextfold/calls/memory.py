@@ -10,15 +10,18 @@ same one meanwhile finds nothing and decodes the history again, which costs time
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
 from contextfold.conversation.history import History, Offered
+from contextfold.conversation.pins import has_originals
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
 from contextfold.errors import FormatError
 from contextfold.formats.base import Format
@@ -89,8 +92,9 @@ class KnownConversation:
         for and could not be put in force. None: its record is in force, or there was none."""
         self.background: Background | None = None
         """Where a pass is prepared while the conversation goes on; None until one was."""
-        self.model: str | None = None
-        """The model of the last request, where it was named: no other can read what it encrypted."""
+        self.asked: list[tuple[int, str]] = []
+        """The models that were named, each with the length of the history when it was first asked in a row: no other
+        can read what it encrypted."""
         self.tokens = 0
         """Of the whole history, when the last call ended."""
         self.known_before: int | None = None
@@ -106,6 +110,23 @@ class KnownConversation:
     def state(self) -> FailedAt:
         """The state that a failure now would be remembered for."""
         return FailedAt(len(self.history.wire), self.record.pass_id if self.record else "")
+
+    def asks(self, model: str) -> None:
+        """This model is to answer the messages that are there."""
+        length = len(self.history.messages)
+        # What was asked about a longer list was undone, and about this one another model is asked instead.
+        while len(self.asked) > 1 and self.asked[-1][0] >= length:
+            self.asked.pop()
+        if not self.asked or self.asked[-1][1] != model:
+            self.asked.append((length, model))
+
+    def is_of_another(self, model: str, index: int) -> bool:
+        """Whether a provider's own compaction in this message was made for another model, and its originals are there.
+
+        Who wrote it and not who was asked last: a view without it may have come to nothing.
+        """
+        turn = bisect_right(self.asked, index, key=itemgetter(0))
+        return self.asked[max(0, turn - 1)][1] != model and has_originals(self.history.messages, index)
 
     @property
     def prepared(self) -> Prepared | None:

@@ -22,7 +22,7 @@ from contextfold.calls.same import SameModel
 from contextfold.conversation.groups import told_of
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
-from contextfold.conversation.pins import newest_native
+from contextfold.conversation.pins import natives
 from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
 from contextfold.observe import Observer
@@ -189,8 +189,9 @@ class _Call:
         before = self._size()
         base = conversation.record.pass_id if conversation.record else None
         made: Compaction | None = None
-        if revise is None and self._is_for_another_model():
-            made = await self._from_the_originals()
+        if revise is None and request.model is not None:
+            conversation.asks(request.model)
+            made = await self._from_the_originals(request.model) if len(conversation.asked) > 1 else None
         if revise is not None:
             question = self._question()
             made = await self._archived(question, await self.ports.compute(revise, question))
@@ -218,29 +219,22 @@ class _Call:
             self.attempts.prepare(self._question())
         return self._result(made, before, wire, mended, target, came_back)
 
-    def _is_for_another_model(self) -> bool:
-        """Whether the view holds a provider's own compaction, and another model than the last one is to read it."""
-        conversation, model = self.conversation, self.request.model
-        last, conversation.model = conversation.model, model or conversation.model
-        if model is None or last in (None, model):
-            return False
-        record = conversation.record
+    async def _from_the_originals(self, model: str) -> Compaction | None:
+        """The record without what only other models can read, in force: what is back may need a pass."""
+        leaves, record = partial(self.conversation.is_of_another, model), self.conversation.record
         without = (record.gone(), record.removed()) if record else ()
-        return newest_native(conversation.history.messages, *without) >= 0
-
-    async def _from_the_originals(self) -> Compaction | None:
-        """The record without what only the last model could read, in force: what is back may need a pass."""
-        from contextfold.passes.without_pass import for_another_model
+        if not any(leaves(index) for index, _ in natives(self.conversation.history.messages, *without)):
+            return None
+        from contextfold.passes.without_pass import without_thinking
 
         question = self._question()
-        made = await self._archived(question, await self.ports.compute(for_another_model, question))
+        made = await self._archived(question, await self.ports.compute(without_thinking, question, leaves))
         if made is not None:
             await self.ports.compute(self.conversation.rebuild, made)
             self.observer.emit(
                 "native_compaction_left",
-                f"the provider's own compaction leaves the view, since {self.request.model} cannot read it: its "
-                "originals are back",
-                model=self.request.model,
+                f"the provider's own compaction leaves the view, since {model} cannot read it: its originals are back",
+                model=model,
             )
         return made
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from functools import partial
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
@@ -55,7 +54,8 @@ def without_thinking(question: Question, leaves: Callable[[int], bool] = lambda 
     """After a refusal of thinking or ciphertext that was made elsewhere: a record that leaves all of it out, and shows
     again what a provider's own compaction stood for. None where nothing of the kind is in the view.
 
-    ``leaves``: of which messages a provider's own compaction is left out.
+    ``leaves``: of which messages a provider's own compaction is left out. Another model than the one that wrote it gets
+    the same before it is asked, but for one whose originals are not there: it stays until it is refused.
     """
     messages, base = question.messages, question.record
     gone, _ = question.out_of_view
@@ -95,14 +95,6 @@ def without_thinking(question: Question, leaves: Callable[[int], bool] = lambda 
         thinking_from=len(messages),
         shown=shown,
     )
-
-
-def for_another_model(question: Question) -> Compaction | None:
-    """The same before a model is asked that did not write a provider's own compaction. None where none leaves: one
-    whose originals are not there is all that is left of them, and stays until it is refused.
-    """
-    leaves = partial(pins.has_originals, question.messages)
-    return without_thinking(question, leaves) if _natives(question, leaves)[0] else None
 
 
 def _natives(question: Question, leaves: Callable[[int], bool]) -> tuple[set[tuple[int, int]], list[int]]:
