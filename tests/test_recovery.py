@@ -1272,3 +1272,44 @@ def test_an_answer_with_no_room_for_the_least_budget_is_given_without_thinking()
     """Anthropic takes no budget below 1,024 tokens, and none that is not below the answer limit."""
     assert shorter_thinking({"type": "enabled", "budget_tokens": 31_999}, 32_000, 1_024) == {"type": "disabled"}
     assert shorter_thinking({"type": "adaptive"}, 32_000, 1_024) == {"type": "adaptive"}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_refusal_of_one_long_item_brings_nothing_back_that_was_shortened(named: bool) -> None:
+    """What counts is how long an item is in the view that was refused, not how long it once was."""
+    most = 12_000
+
+    def turn(name: str, length: int) -> list[Any]:
+        call = {"id": name, "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        lines = "\n".join(f"file {name} line {n} value {n * 7}" for n in range(length // 16))
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": name, "content": lines[:length]},
+        ]
+
+    class Refused(Exception):
+        status_code = 400
+        code = "string_above_max_length"
+
+    history: list[Any] = [{"role": "user", "content": "task"}]
+    for n in range(17):
+        history += turn(f"c{n}", 20_000)
+    history += turn("last", 1_000)
+    compactor, sent = Compactor(window=130_000, summarizer=lambda prompt: "s"), list[list[str]]()
+    record = compactor.compact(history).compaction
+    assert record is not None
+    assert len(record.edits) > 10
+    history += turn("new", 16_000)
+
+    def send(view: list[Any]) -> str:
+        sent.append([entry.get("content") or "" for entry in view])
+        longest = max(map(len, sent[-1]))
+        if longest > most:
+            figure = f" Expected a string with maximum length {most}, but got one with length {longest} instead."
+            raise Refused("Invalid 'messages[39].content': string too long." + (figure if named else ""))
+        return "answered"
+
+    assert compactor.call(send, history, record) == "answered"
+    assert len(sent) == 2
+    for before, after in zip(*sent, strict=True):
+        assert before == after or len(before) > most

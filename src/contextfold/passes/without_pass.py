@@ -15,7 +15,7 @@ from contextfold.conversation.ledger import Fate
 from contextfold.messages import Media, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.fates import PASSED
 from contextfold.passes.question import WITH_THINKING, Question
-from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
+from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, reduce, summary_message
 from contextfold.record.view import build
 from contextfold.tiers.reasoning import ReasoningRemoved
 
@@ -46,7 +46,7 @@ def clipped(question: Question, characters: int | None) -> Compaction | None:
     items = sorted(_items(question), key=lambda item: -item[0])
     if characters is None:
         characters = items[0][0] // 2 if items else 0
-    edits = [_clip(question, index, number, size, characters) for size, index, number in items if size > characters]
+    edits = [_clip(question, index, number, characters) for size, index, number in items if size > characters]
     return _revised(question, "overflow: item_too_long", edits=edits) if edits else None
 
 
@@ -174,14 +174,21 @@ def _with_half_the_evidence(question: Question) -> SummaryRecord | None:
 
 
 def _items(question: Question) -> Iterator[tuple[int, int, int]]:
-    """(characters or bytes, message, part) of what may be clipped in the view."""
+    """(characters or bytes, message, part) of what may be clipped, as it is in the view."""
+    edits: dict[tuple[int, int], list[Edit]] = {}
+    for edit in question.record.edits if question.record else ():
+        edits.setdefault((edit.index, edit.part), []).append(edit.model_copy(update={"part": 0}))
     history = question.history
     held, (gone, _) = question.held, question.out_of_view
     running = pins.about_to_run(history.messages, (n for n, why in held.items() if why == pins.PENDING))
     for index, message in enumerate(history.messages):
         if index not in gone and held.get(index, pins.PENDING) == pins.PENDING:
             for number, part in enumerate(message.parts):
-                if (index not in running or isinstance(part, ToolResult)) and (size := _length(part)):
+                shown: tuple[Part, ...] = (part,)
+                if earlier := edits.get((index, number)):
+                    shown = reduce(message.with_parts(shown), earlier).parts
+                size = max(map(_length, shown), default=0)
+                if size and (index not in running or isinstance(part, ToolResult)):
                     yield size, index, number
 
 
@@ -200,14 +207,14 @@ def _length(part: Part) -> int:
     return 0
 
 
-def _clip(question: Question, index: int, number: int, size: int, characters: int) -> Edit:
+def _clip(question: Question, index: int, number: int, characters: int) -> Edit:
     """Media become references; of a text, as many tokens stay as its characters allow."""
     part = question.history.messages[index].parts[number]
     if isinstance(part, Media) or _is_media_result(part):
         return Edit(index=index, part=number, tier="media", limit=0)
     tokens = question.counter.part(part)
     # A tenth less, for the marker.
-    return Edit(index=index, part=number, tier="oversized", limit=math.floor(tokens * characters / size * 0.9))
+    return Edit(index=index, part=number, tier="oversized", limit=math.floor(tokens * characters / _length(part) * 0.9))
 
 
 def _is_media_result(part: Part) -> bool:
