@@ -34,6 +34,9 @@ from effort import crossed
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
 
 
+LONG_TASK = "It has to pass all tests. " * 150
+"""So that a request that has nothing else is not surely below the trigger."""
+
 COUNT = 5
 """Requests that come at the same moment."""
 
@@ -260,32 +263,35 @@ def test_of_conversations_whose_answers_say_the_same_each_is_found(tmp_path: Pat
     assert 2 < asked < 12
 
 
+def result_key(message: Any) -> str:
+    return "content" if message.get("role") == "tool" else "output" if "output" in message else ""
+
+
+def cleared(messages: list[Any], wire: str) -> list[Any]:
+    """As agents do to save room, all but the newest results."""
+    changed = list(messages)
+    names = ("tool_result", "functionResponse")
+    results = [n for n, one in enumerate(messages) if result_key(one) or any(name in str(one) for name in names)]
+    for n in results[:-18]:
+        if wire == "gemini":
+            answer = {"name": "read", "response": {"output": "[cleared]"}}
+            changed[n] = {**messages[n], "parts": [{"functionResponse": answer}]}
+            continue
+        key, blocks = result_key(messages[n]), messages[n].get("content")
+        said = "[cleared]" if key else [{**block, "content": "[cleared]"} for block in blocks]
+        changed[n] = {**messages[n], key or "content": said}
+    return changed
+
+
 @crossed(wire=sorted(PATHS), quick=2)
 def test_old_results_that_a_client_clears_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn that cleared one more of those that had left the view was another conversation, and paid."""
-
-    def result_key(message: Any) -> str:
-        return "content" if message.get("role") == "tool" else "output" if "output" in message else ""
-
-    def cleared(messages: list[Any]) -> list[Any]:
-        changed = list(messages)
-        names = ("tool_result", "functionResponse")
-        results = [n for n, one in enumerate(messages) if result_key(one) or any(name in str(one) for name in names)]
-        for n in results[:-18]:
-            if wire == "gemini":
-                answer = {"name": "read", "response": {"output": "[cleared]"}}
-                changed[n] = {**messages[n], "parts": [{"functionResponse": answer}]}
-                continue
-            key, blocks = result_key(messages[n]), messages[n].get("content")
-            said = "[cleared]" if key else [{**block, "content": "[cleared]"} for block in blocks]
-            changed[n] = {**messages[n], key or "content": said}
-        return changed
 
     with ExitStack() as stack:
         provider = stack.enter_context(ProviderServer(default_window=WINDOW, answers=answered))
         gateway = stack.enter_context(InThread(settings_for(provider.url, tmp_path, summarizer="same")))
         for messages in turns(wire, 80):
-            assert post(gateway.url, PATHS[wire], compact(body_of(wire, cleared(messages)))).status == 200
+            assert post(gateway.url, PATHS[wire], compact(body_of(wire, cleared(messages, wire)))).status == 200
         asked = sum(map(is_own, provider.requests))
     assert 2 < asked < 10
 
@@ -531,6 +537,30 @@ def test_a_client_that_drops_its_oldest_messages_pays_for_no_more_summaries(
         assert "reads files one after the other" in provider.requests[-1].text
     assert 2 < asked < 10
     assert compactions <= asked
+
+
+@crossed(habit=["drops", "clears"], count=[2, 8])
+def test_other_runs_of_the_same_task_take_no_summary_of_a_client_that_makes_room(
+    tmp_path: Path, habit: str, count: int
+) -> None:
+    """Where another run of the task begins, or a fork of the first turns, a longer one began with it byte for byte, and
+    was taken for what comes next of it: each turn paid.
+    """
+    path = PATHS["openai-chat"]
+    with ProviderServer(default_window=WINDOW, answers=answered) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            for messages in islice(turns("openai-chat", 50), 30, None):
+                whole = with_own_ids(messages)
+                whole[1]["content"] += LONG_TASK
+                left = [*whole[:count], *cleared(whole, "openai-chat")[count:]]
+                given = window_of(whole, 24, keeps_first=count - 1) if habit == "drops" else left
+                for sent in (given, whole[:count]):
+                    assert post(gateway.url, path, compact(body_of("openai-chat", sent))).status == 200
+            assert gateway.metrics.total("failures_total") == 0
+            remembered = gateway.metrics.total("remembered_conversations")
+        asked = sum(map(is_own, provider.requests))
+    assert 0 < asked < 5
+    assert remembered == 2
 
 
 @pytest.mark.parametrize("drops_after", [0, 1], ids=["", "after a pass"])

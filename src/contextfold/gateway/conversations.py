@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -96,7 +97,8 @@ class Parts:
     newest: Sequence[bytes]
     """Of its newest answer, as ``KnownParts.answers``."""
     earlier: Sequence[bytes] = ()
-    """The same of the answers by which another one is looked for."""
+    """The same of the answers by which another one is looked for: of those that ``known`` does not have, where these
+    are more than a next turn brings."""
 
 
 def parts_of(raw: bytes, key: str, plainly: Plain, found: Beginning, said: Said = canonical) -> Parts:
@@ -108,11 +110,15 @@ def parts_of(raw: bytes, key: str, plainly: Plain, found: Beginning, said: Said 
     if known is not None:
         body = take_apart(raw, key, found.start, found.before, known.body, plainly, found.same)
         if continues(body, known.body):
-            return Parts(body, known, _newest(body, said))
+            new = sum(map(_is_answer, islice(body.messages, len(known.body.messages), None)))
+            return Parts(body, known, _newest(body, said), _earlier(body, new, said) if new > 1 else ())
     body = take_apart(raw, key, found.start, found.before, None, plainly)
+    return Parts(body, None, _newest(body, said), _earlier(body, _LATEST, said))
+
+
+def _earlier(body: Body, most: int, said: Said) -> list[bytes]:
     # The very same answers first: conversations of one job are told apart by the ids of their calls.
-    earlier = [digest for one in (canonical, said) for digest in _answers(body, _LATEST, one)]
-    return Parts(body, None, _newest(body, said), earlier)
+    return [digest for one in (canonical, said) for digest in _answers(body, min(most, _LATEST), one)]
 
 
 class Conversations:
@@ -141,19 +147,27 @@ class Conversations:
         of a known one.
         """
         body, known = parts.body, parts.known
-        if known is not None:
+        # A next turn brings one answer. With more, another run of the same task, or a fork of the first turns, may
+        # stand at the beginning of a longer conversation, whose client has changed what stands behind that.
+        if known is not None and not parts.earlier:
             return body, known
+        begun = len(known.body.messages) if known is not None else 0
         # Not the bytes of a known conversation. Its messages may still say the same, in a client that writes JSON in
         # another way.
-        known = self._ending(scope, body.chain)
-        if known is not None and known.body.floor == body.floor:
+        longest = self._ending(scope, body.chain)
+        if longest is not None and longest.body.floor == body.floor and len(longest.body.messages) > begun:
+            _leave(body, begun)
             # the very objects of last time, by which the engine recognizes the conversation, behind its instructions
-            old = known.body.messages
+            old = longest.body.messages
             start = formats.opening(old)
             body.messages[start : len(old)] = old[start:]
-            body.places.update(known.body.places)
+            body.places.update(longest.body.places)
+            return body, longest
+        answered = self._answered(scope, body, parts.earlier)
+        if answered is None or answered is known:
             return body, known
-        return body, self._answered(scope, body, parts.earlier)
+        _leave(body, begun)
+        return body, answered
 
     def _answered(self, scope: bytes, body: Body, digests: Sequence[bytes]) -> KnownParts | None:
         """The conversation of these answers of the model, if what left its view is there as it was: a client may say
@@ -176,14 +190,14 @@ class Conversations:
         return None
 
     def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
-        """A conversation that begins with the same bytes, rather one whose every byte is there; and how many of its
-        messages the new body begins with.
+        """A conversation that begins with the same bytes, rather one whose every byte is there, the longest of these;
+        and how many of its messages the new body begins with.
         """
         for opening in self._openings.get(scope, ()):
             if raw.startswith(opening, start):
                 # The one that was used last first: mostly the same conversation goes on.
                 candidates = list(reversed(self._by_opening[scope, opening].values()))
-                for known in candidates[:_CANDIDATES]:
+                for known in sorted(candidates[:_CANDIDATES], key=lambda known: -len(known.body.spans)):
                     if begins_like(raw, start, known.body, len(known.body.spans)):
                         return known, len(known.body.spans)
                 return candidates[0], _common(raw, start, candidates[0].body)
@@ -269,6 +283,13 @@ def _answers(body: Body, most: int, said: Said) -> list[bytes]:
 
 def _newest(body: Body, said: Said) -> list[bytes]:
     return [*_answers(body, 1, canonical), *_answers(body, 1, said)]
+
+
+def _leave(body: Body, count: int) -> None:
+    """Give a body objects of its own for the first messages, which another conversation goes on with."""
+    if count:
+        body.messages[:count] = map(copy, body.messages[:count])
+        body.places = {id(message): n for n, message in enumerate(body.messages)}
 
 
 def _is_answer(message: Any) -> bool:
