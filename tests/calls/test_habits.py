@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -201,7 +202,8 @@ def none(turn: int, wire: Wire) -> None:
 
 
 @functools.cache
-def asked_for_lists(habit: Habit) -> int:
+def asked_for_lists(habit: Habit, beside: int = 0) -> int:
+    """``beside``: so many first messages come behind each turn, as those of another conversation."""
     lists, asked, whole = KnownLists(formats.get("openai-chat")), 0, talk()
     compactor = Compactor(window=WINDOW)
     for turn in range(2, len(whole) + 1):
@@ -213,7 +215,36 @@ def asked_for_lists(habit: Habit) -> int:
             assert result.messages[-1] == wire[-1]
             lists.keep(replace(known, record=result.compaction))
             asked += result.changed
+            if 0 < beside < turn:
+                other = lists.of(copy.deepcopy(wire[:beside]))
+                assert other.record is None
+                lists.keep(other)
     return asked
+
+
+def dropped(turn: int, wire: Wire) -> None:
+    """As agents do to save room, all between the first and the newest, with ids of calls as providers make them."""
+    for message in wire:
+        for call in message.get("tool_calls", ()):
+            call["id"] = own_id(call["id"])
+        if "tool_call_id" in message:
+            message["tool_call_id"] = own_id(message["tool_call_id"])
+    del wire[4:-60]
+    while len(wire) > 4 and wire[4]["role"] == "tool":
+        del wire[4]
+
+
+def own_id(name: str) -> str:
+    return f"call_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+@pytest.mark.parametrize("beside", [2, 4])
+@pytest.mark.parametrize("habit", [dropped, cleared, shown_in_part, task], ids=lambda habit: habit.__name__)
+def test_other_runs_of_the_same_task_cost_a_list_that_changes_no_summary(habit: Habit, beside: int) -> None:
+    """One that begins, or a fork of the first turns, was taken for what a longer one goes on with: each turn paid."""
+    often, alone = asked_for_lists(habit, beside), asked_for_lists(habit)
+    assert alone > 1
+    assert often <= alone
 
 
 def of_image(color: str) -> dict[str, Any]:

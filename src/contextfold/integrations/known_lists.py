@@ -15,6 +15,7 @@ import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from contextfold import formats
@@ -71,13 +72,16 @@ class KnownLists:
             least = known.record.covers if known.record is not None else len(known.items)
             if alike > common and alike >= least and self._is_certain(known, alike):
                 best, common = known, alike
-        if best is None or common < len(best.items):  # as it was once, or with something else in it
+        # Another run of the same task, or a fork of its first turns, may stand at the beginning of a longer one, in
+        # which its client has changed what stands behind that.
+        may_be_another = best is None or self._has_more_than_a_turn(items, common)
+        if best is None or may_be_another or common < len(best.items):  # as it was once, or with something else in it
             changed = [
                 known for known in self._known.all() if len(known.items) > common and self._goes_on(known, items)
             ]
             if changed:
                 return self._with_cleared(max(changed, key=lambda known: len(known.items)), items)
-        if best is None and (left := self.left(items)) is not None:
+        if may_be_another and (left := self.left(items)) is not None:
             return left
         if best is None:
             with self._lock:
@@ -89,6 +93,11 @@ class KnownLists:
             self._count += 1
             key = self._count if forked else best.key
         return replace(best, key=key, items=as_known(best.items, items, common))
+
+    def _has_more_than_a_turn(self, items: Sequence[Any], start: int) -> bool:
+        """Whether the model answers more than once from an item on, which no next turn brings."""
+        is_models = (self._format.decode(items[n]).role == "assistant" for n in range(start, len(items)))
+        return sum(islice((1 for is_answer, _ in groupby(is_models) if is_answer), 2)) > 1
 
     def _goes_on(self, known: KnownItems, items: Sequence[Any]) -> bool:
         """Whether items differ from the known ones, as far as these go, in nothing but what the client says in messages
