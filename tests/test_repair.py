@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from typing import Any
 
 import pytest
@@ -735,3 +736,21 @@ def test_roles_alternate_where_a_pass_leaves_nothing_of_an_answer_that_only_thou
     roles = [entry["role"] for entry in sent[-1]]
     assert "go on, you were cut off" in json.dumps(sent[-1])
     assert not any(one == following for one, following in itertools.pairwise(roles))
+
+
+def orphans_behind_a_pending_call(count: int) -> list[Message]:
+    pending = Message("assistant", (ToolCall("p", "look", "{}"),))
+    return [user(), pending, *(Message("tool", (ToolResult(f"o{n}", (Text(f"x{n}"),)),)) for n in range(count))]
+
+
+def test_time_to_mend_a_list_grows_with_it_and_not_with_its_square() -> None:
+    """Each late result was looked for among all others."""
+
+    def seconds(count: int) -> float:
+        messages = orphans_behind_a_pending_call(count)
+        began = time.process_time()
+        repair(messages)
+        return time.process_time() - began
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (200, 1_600))
+    assert many < 20 * few

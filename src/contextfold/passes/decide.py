@@ -237,13 +237,14 @@ class _Pass:
         newest = next((group for group in self.groups if not self._is_beside(group)), None)
         # Groups with pending calls stay whatever their size, and so does the newest.
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
+        held = {group.first for group in tail}
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
         # Results whose calls are missing, and instructions, may be newer than the newest turn and say nothing without
         # it: the tail goes on until that turn is in it.
         reached = newest is None
         for group in self.groups:
-            if group not in tail:
+            if group.first not in held:
                 size = self._free_size(group)
                 full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
                 if full and reached and tail:
@@ -434,7 +435,8 @@ class _Pass:
         middle: list[Group] = []
         found: list[Shortening] = []
         size = 0
-        for group in (group for group in self.groups if group not in tail):
+        kept = {group.first for group in tail}
+        for group in (group for group in self.groups if group.first not in kept):
             free = [n for n in group.indices if n not in self.held and n not in self.before and n not in users]
             fresh = [n for n in free if n not in edited]
             policy = self._policy_for(group.indices)

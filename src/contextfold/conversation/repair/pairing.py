@@ -144,8 +144,10 @@ def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[P
     if not waiting:
         return placed
     start = min(waiting)
-    late = [p for p in placed[start:] if p.position is not None and p.message.role != messages[p.position].role]
-    rest = [place for place in placed[start:] if place not in late]
+    late, rest = list[Placed](), list[Placed]()
+    for place in placed[start:]:
+        is_late = place.position is not None and place.message.role != messages[place.position].role
+        (late if is_late else rest).append(place)
     return [*placed[:start], *(replace(place, moved=True) for place in late), *rest]
 
 
@@ -196,9 +198,11 @@ def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
     """Each misplaced or missing result goes to the end of the results that follow its last call."""
     misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
     waiting: dict[int, list[Placed]] = {}  # call's place -> results to put behind it
+    last_caller: dict[int, int] = {}
+    for (index, _), caller in grouping.answers.items():
+        last_caller[index] = max(caller, last_caller.get(index, 0))
     for index in sorted(misplaced):
-        caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
-        waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
+        waiting.setdefault(last_caller[index], []).append(replace(messages[index], moved=True))
     missing = Counter((fault.index, fault.detail) for fault in grouping.faults if fault.kind == "dangling_call")
     dangling: list[tuple[int, ToolCall]] = []
     for index in sorted({index for index, _ in missing}):
