@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gateway.requests_made import body_of, compact, read_by, turns
+from tests.gateway.requests_made import KEYS, body_of, compact, read_by, turns
 
 from contextfold.formats import FORMATS
 from contextfold.formats.openai_chat import OpenAIChat
 from contextfold.gateway.body import Unreadable, marks_in
 from contextfold.gateway.call import State
-from contextfold.gateway.conversations import Conversations, KnownParts
+from contextfold.gateway.conversations import Conversations, KnownParts, Parts, parts_of
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.tap import AnswerTap
 from contextfold.gateway.upstream import UpstreamAnswer
@@ -155,6 +155,25 @@ def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common()
     assert known is None
     assert other.chain[: len(common)] == one.chain[: len(common)]
     assert other.chain[-1] != one.chain[-1]
+
+
+@pytest.mark.parametrize("wire", KEYS)
+def test_a_next_turn_goes_on_with_the_known_conversation_and_no_other_is_looked_for(wire: str) -> None:
+    """What a model says and the calls beside it are several items in some APIs, and one answer in all. Two answers at
+    once may be those of another conversation that begins alike.
+    """
+    key, conversations = KEYS[wire], Conversations()
+    first, second, third = (list(turns(wire, 3))[n] for n in (1, 2, 3))
+
+    def parts(messages: list[Any]) -> Parts:
+        raw = compact(body_of(wire, messages))
+        return parts_of(raw, key, lambda one: (one, False), conversations.find(b"s", raw, key))
+
+    known = KnownParts(b"s", parts(first).body)
+    conversations.remember(known)
+    assert (parts(second).known, list(parts(second).earlier)) == (known, [])
+    assert parts(third).known is known
+    assert parts(third).earlier
 
 
 def test_two_scopes_share_nothing() -> None:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from typing import Any
 
 from contextfold import formats
@@ -110,8 +110,10 @@ def parts_of(raw: bytes, key: str, plainly: Plain, found: Beginning, said: Said 
     if known is not None:
         body = take_apart(raw, key, found.start, found.before, known.body, plainly, found.same)
         if continues(body, known.body):
-            new = sum(map(_is_answer, islice(body.messages, len(known.body.messages), None)))
-            return Parts(body, known, _newest(body, said), _earlier(body, new, said) if new > 1 else ())
+            are_answers = list(map(_is_answer, islice(body.messages, len(known.body.messages), None)))
+            # What a model says, and the calls that it makes beside that, are several items of one answer.
+            is_turn = sum(is_answer for is_answer, _ in groupby(are_answers)) < 2
+            return Parts(body, known, _newest(body, said), () if is_turn else _earlier(body, sum(are_answers), said))
     body = take_apart(raw, key, found.start, found.before, None, plainly)
     return Parts(body, None, _newest(body, said), _earlier(body, _LATEST, said))
 

@@ -260,8 +260,8 @@ def _clipped(text: str, tokens: int, count: Callable[[str], int]) -> str:
     """The longest beginning of a text that has at most ``tokens`` tokens, to within a few."""
     if tokens <= 0:
         return ""
-    # From a beginning that is surely not too long: a text of megabytes is read on piece by piece, and to count all that
-    # is left of it for each piece would take the square of its length.
+    # From a short beginning on: a text of megabytes is read piece by piece, and to count all that is left of it for
+    # each piece would take the square of its length.
     low, high = 0, tokens
     while high < len(text) and count(text[:high]) <= tokens:
         low, high = high, 4 * high
