@@ -74,6 +74,7 @@ ALLOWED = {
     ("ports.py", "concurrent"): "the sync driver hands values between threads",
     ("ports.py", "threading"): "the sync driver runs branches in threads",
     ("calls/memory.py", "threading"): "a lock around what it remembers of conversations",
+    ("calls/single_flight.py", "threading"): "a lock around which passes are being made",
     ("cli/", "typer"): "the commands are declared with it; cli.main imports these modules when it runs",
     ("inspector/server.py", "anyio"): "it serves pages; a store blocks, so it is asked in worker threads",
     ("inspector/records.py", "sqlalchemy"): "only where the records are in a database",

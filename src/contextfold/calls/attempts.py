@@ -7,7 +7,7 @@ not: the view (``views``), running work in the background (``background``), and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import TypeVar
 from contextfold.calls.background import Background
 from contextfold.calls.memory import FailedAt, KnownConversation
 from contextfold.calls.request import Once, Request
+from contextfold.calls.single_flight import SingleFlight
 from contextfold.errors import is_control_flow, reason
 from contextfold.observe import Observer
 from contextfold.passes.means import Made, Means, Nothing
@@ -26,6 +27,9 @@ from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 
 T = TypeVar("T")
+
+_STEP = 8
+"""Messages by which calls may be apart that wait for one another: those of a turn or two."""
 
 
 class PassAttempts:
@@ -41,6 +45,7 @@ class PassAttempts:
         request: Request,
         means: Means,
         means_over: Callable[[Ports, Observer], Means],
+        flights: SingleFlight,
     ) -> None:
         self.policy = policy
         self.conversation = conversation
@@ -49,6 +54,7 @@ class PassAttempts:
         self.ports = means.ports
         self.observer = means.observer
         self.means_over = means_over
+        self.flights = flights
 
     def may_prepare(self, base: str | None) -> bool:
         """Whether to prepare a pass once the view is near its trigger: none was tried under the record that the caller
@@ -90,7 +96,12 @@ class PassAttempts:
         record = await self.ports.compute(prepared.answers, question) if prepared is not None and lasting else None
         if record is not None:
             return self._adopted(record, question)
-        made = await _performed(question, means)
+        made, is_of_another = await self._performed(question, means, lasting=lasting)
+        if is_of_another and isinstance(made, Made):
+            conversation.attempt = Prepared(made.compaction, _base(question))
+            if record := await self.ports.compute(conversation.attempt.answers, question):
+                return self._adopted(record, question)
+            made = await _performed(question, means)
         if isinstance(made, Nothing):
             now = conversation.state.after(before) if made.cause == "summary_failed" else None
             conversation.attempt = prepared if self._outlives(prepared, question) else now
@@ -120,8 +131,8 @@ class PassAttempts:
                 return None
 
         async def make(ports: Ports) -> Compaction | None:
-            made = await told(_performed(question, self.means_over(ports, observer)))
-            return made.compaction if isinstance(made, Made) else None
+            found = await told(self._performed(question, self.means_over(ports, observer)))
+            return found[0].compaction if found is not None and isinstance(found[0], Made) else None
 
         async def shared(once: Once, ports: Ports) -> Compaction | bool | None:
             return await once(_base(question), partial(make, ports))
@@ -138,6 +149,26 @@ class PassAttempts:
             observer.emit("summary_prepared", text, summary=made.id)
 
         conversation.background.start(work, self.ports)
+
+    async def _performed(
+        self, question: Question, means: Means, *, lasting: bool = True
+    ) -> tuple[Made | Nothing, bool]:
+        """A pass, and whether another call made it at this time, for the same state. ``lasting``: asked as ever."""
+        if question.summary_is_free or not lasting:
+            return await _performed(question, means), False
+        key = await means.ports.compute(self._key, question)
+        making = partial(_performed, question, means)
+        return await self.flights.made(key, making, means.ports, self.policy.summary.total_seconds)
+
+    def _key(self, question: Question) -> Hashable:
+        """What calls have in common that would pay for the same summary. They may differ in their newest messages,
+        which no pass covers; whether the summary serves them is looked at when it is made.
+        """
+        request, history = self.request, question.history
+        older = max(0, len(history.messages) - 2)
+        said = history.fingerprint(older - older % _STEP if older >= _STEP else older, whole=True)
+        asked = (request.whose, request.endpoint, request.model, question.forced, question.limits, _base(question))
+        return history.format.name, said, asked
 
     async def _look_elsewhere(self, question: Question) -> None:
         """What another process has prepared serves as if it were made here, and what it prepares is waited for so."""
