@@ -9,13 +9,16 @@ What belongs here: turning that into an error of ours. What does not: what any f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 from contextfold.compactor import Compactor
 from contextfold.errors import ContextfoldError, InputError, PolicyError, border
 from contextfold.observe import logger
 from contextfold.record.compaction import Compaction
+
+T = TypeVar("T")
 
 
 def reading(what: str) -> AbstractContextManager[None]:
@@ -47,15 +50,20 @@ def sending_nothing(value: Any) -> Compactor:
 
 
 def stored_record(where: str, text: Any, told: set[int] | None = None) -> Compaction | None:
-    """A record out of a place that a framework keeps for us, and others may write to. One that cannot be read is as
-    good as none, and the log says so: the messages themselves are all there.
+    """As ``stored``, of a record."""
+    return stored(where, text, Compaction.from_json, told)
+
+
+def stored(where: str, text: Any, read: Callable[[Any], T], told: set[int] | None = None) -> T | None:
+    """What was kept in a place that a framework has for us, and others may write to, or a newer version of this library
+    has. What cannot be read is as good as nothing, and the log says so: the messages themselves are all there.
 
     ``told``: what the log has said of this conversation, where its place is read again at each request.
     """
     if text is None:
         return None
     try:
-        return Compaction.from_json(text)
+        return read(text)
     except (ContextfoldError, TypeError, ValueError) as failed:
         told, known = set() if told is None else told, hash(str(text))
         if known not in told:

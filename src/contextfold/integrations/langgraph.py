@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, PolicyError, shown
 from contextfold.integrations.bounded import Bounded
-from contextfold.integrations.given import sending_nothing
+from contextfold.integrations.given import sending_nothing, stored_record
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.records import fits
 from contextfold.integrations.langchain.threads import thread_key
@@ -128,6 +128,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         self._now = now
         self._made: Bounded[_Made] = Bounded()
         self._has_warned = False
+        self._told: set[int] = set()
 
     @classmethod
     def of_window(cls, window: int, *, summarizer: Any = None, **options: Unpack[ContextOptions]) -> Context:
@@ -183,8 +184,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         }
 
     def _saved(self, state: Any) -> Compaction | None:
-        record = _value(state, self.record_key)
-        return Compaction.from_json(record) if record else None
+        return stored_record(f"the state's {self.record_key!r}", _value(state, self.record_key) or None, self._told)
 
     def _previous(self, messages: Sequence[Any], saved: Compaction | None) -> Compaction | None:
         """The record in force: the state's, or one that was made here from the state as it is."""

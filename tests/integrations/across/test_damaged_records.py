@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
+import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -139,7 +142,66 @@ def with_google_adk(stored: Any) -> Any:
     return None if made == stored else made
 
 
-FACES = {"google_adk": with_google_adk, "pydantic_ai": with_pydantic_ai, "strands": with_strands}
+def with_langgraph(stored: Any) -> Any:
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langgraph.graph import START, StateGraph
+
+    from contextfold.integrations.langgraph import CompactionState, Context
+
+    context, seen = Context(Compactor(window=WINDOW)), list[int]()
+
+    def node(state: Any) -> dict[str, Any]:
+        prepared = context.prepare(state)
+        seen.append(len(prepared.messages))
+        return {"messages": [AIMessage("It is so.")], **prepared.update}
+
+    graph = StateGraph(CompactionState).add_node("model", node).add_edge(START, "model").compile()
+    messages = [(HumanMessage, AIMessage)[n % 2](told(n)) for n in range(TURNS)]
+    state = graph.invoke({"messages": [*messages, HumanMessage("And now?")], "compaction": stored})
+    assert seen[0] < TURNS
+    return state["compaction"] if state["compaction"] != stored else None
+
+
+def with_langchain(stored: Any, *, tool: bool = False) -> Any:
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from contextfold.integrations.langchain import CompactionMiddleware
+
+    if isinstance(stored, str) and stored.startswith("{") and stored.endswith("}"):
+        packed = zlib.compress(f'{{"current": {stored}, "before": null}}'.encode())
+        stored = base64.b64encode(packed).decode()
+    seen: list[int] = []
+
+    class Double(GenericFakeChatModel):
+        def bind_tools(self, tools: Any, **named: Any) -> Any:
+            return self
+
+        def _generate(self, messages: Any, *given: Any, **named: Any) -> Any:
+            seen.append(len(messages))
+            return super()._generate(messages, *given, **named)
+
+    call = {"name": "compact_conversation", "args": {}, "id": "c1"}
+    answers = [AIMessage("", tool_calls=[call]), AIMessage("It is so.")] if tool else [AIMessage("It is so.")]
+    middleware, config = CompactionMiddleware(window=WINDOW, tool=tool), {"configurable": {"thread_id": "t"}}
+    agent = create_agent(Double(messages=iter(answers)), middleware=[middleware], checkpointer=InMemorySaver())
+    messages = [(HumanMessage, AIMessage)[n % 2](told(n)) for n in range(TURNS)]
+    agent.update_state(config, {"messages": messages, "_contextfold_CompactionMiddleware": stored}, as_node="model")
+    agent.invoke({"messages": [HumanMessage("And now?")]}, config)
+    assert max(seen) < TURNS
+    return middleware.record(agent.get_state(config).values)
+
+
+FACES = {
+    "google_adk": with_google_adk,
+    "langchain": with_langchain,
+    "langgraph": with_langgraph,
+    "pydantic_ai": with_pydantic_ai,
+    "strands": with_strands,
+    "the model's tool": partial(with_langchain, tool=True),
+}
 
 
 @pytest.mark.parametrize("how", DAMAGED)

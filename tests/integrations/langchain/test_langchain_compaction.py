@@ -21,7 +21,7 @@ from langgraph.types import Command, Send, interrupt
 
 from contextfold import Policy, count_tokens
 from contextfold.archive import open_archive
-from contextfold.errors import InputError, PolicyError, StillTooLong
+from contextfold.errors import PolicyError, StillTooLong
 from contextfold.integrations.langchain import CompactionMade, CompactionMiddleware
 from contextfold.integrations.langchain import records as kept_records
 from contextfold.integrations.langchain.state import Remembered, latest
@@ -722,14 +722,6 @@ def test_a_later_process_goes_on_with_the_record_of_the_state() -> None:
     ask(second, "and then?")
     assert len(summaries.sent) == 1
     assert len(model.sent[-1]) < 62
-
-
-def test_a_state_that_cannot_be_read_is_told() -> None:
-    agent = agent_of(ScriptedModel(), CompactionMiddleware(window=WINDOW))
-    state = {"messages": talk(2), "_contextfold_CompactionMiddleware": "no record"}
-    agent.update_state(config_of(), state, as_node="model")
-    with pytest.raises(InputError, match="set its key to None"):
-        ask(agent, "and now?")
 
 
 def test_what_is_remembered_survives_its_text() -> None:

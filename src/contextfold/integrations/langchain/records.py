@@ -20,7 +20,7 @@ from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.langchain.counting import FORMAT
-from contextfold.integrations.langchain.state import Remembered
+from contextfold.integrations.langchain.state import Remembered, remembered_in
 from contextfold.integrations.langchain.threads import ThreadKey, begins_with_nothing, task_id
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
@@ -58,7 +58,7 @@ class Records:
         self._unnamed = KnownLists(FORMAT)
 
     def remembered(self, key: ThreadKey, state: Mapping[str, Any], messages: Sequence[Any]) -> Remembered:
-        """What is remembered of a thread. Raises ``InputError`` for a text that was not written here."""
+        """What is remembered of a thread."""
         in_state = self._from_text(state.get(self.state_key))
         if self.store is None:
             return in_state
@@ -156,12 +156,14 @@ class Records:
         if not key.thread_id:
             self._unnamed.keep(KnownItems(record.pass_id, list(messages), record))
 
-    def _from_text(self, text: str | None) -> Remembered:
-        """Read once, however often a run shows it."""
-        known = self._read.get(text)
+    def _from_text(self, text: Any) -> Remembered:
+        """Read once, however often a run shows it. One that cannot be read is as good as none."""
+        key = text if text is None or isinstance(text, str) else (repr(text),)
+        known = self._read.get(key)
         if known is None:
-            known = Remembered.from_text(text)
-            self._read.put(text, known)
+            where = f"{self.state_key!r} of the state" if self.store is None else "the store for records"
+            known = remembered_in(where, text)
+            self._read.put(key, known)
         return known
 
 

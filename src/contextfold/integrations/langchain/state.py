@@ -18,6 +18,7 @@ from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from typing_extensions import TypedDict
 
 from contextfold.errors import InputError
+from contextfold.integrations.given import stored
 from contextfold.record.compaction import Compaction
 
 
@@ -66,6 +67,11 @@ class Remembered:
             bool(plain.get("is_held")),
             plain.get("requested"),
         )
+
+
+def remembered_in(where: str, text: Any) -> Remembered:
+    """The value of a state or store. One that cannot be read is as good as none, as ``stored`` has it."""
+    return stored(where, text, Remembered.from_text) or Remembered()
 
 
 def latest(old: Any, new: Any) -> Any:

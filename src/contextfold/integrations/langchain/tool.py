@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 
-from contextfold.integrations.langchain.state import Remembered
+from contextfold.integrations.langchain.state import remembered_in
 
 NAME = "compact_conversation"
 
@@ -34,7 +34,7 @@ def compact_tool(key: str) -> BaseTool:
         state: Annotated[Any, InjectedState],
         instructions: str = "",
     ) -> Command[Any]:
-        remembered = replace(Remembered.from_text(state.get(key)), requested=instructions)
+        remembered = replace(remembered_in(f"{key!r} of the state", state.get(key)), requested=instructions)
         answer = ToolMessage(ANSWER, tool_call_id=tool_call_id, name=NAME)
         return Command(update={key: remembered.to_text(), "messages": [answer]})
 
