@@ -275,6 +275,40 @@ def test_lines_of_events_end_in_any_of_the_three_ways(told: int | None, size: in
     assert out == (events if told is None else events.replace(b":7", b":9000"))
 
 
+BILLED = {"input_tokens": 30_000, "output_tokens": 9}
+FIRST_ROUND = {"type": "message_start", "message": {"usage": {"input_tokens": 1_000, "output_tokens": 1}}}
+SEARCHED = {**BILLED, "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0}}
+FOUND = {"object": "response", "output": [{"type": "web_search_call", "id": "ws_1"}], "usage": BILLED}
+GROUNDED = {"promptTokenCount": 1_000, "toolUsePromptTokenCount": 29_000, "candidatesTokenCount": 9}
+
+
+@pytest.mark.parametrize(
+    ("said", "tokens"),
+    [
+        ([{"type": "message", "content": [], "usage": SEARCHED}], None),
+        ([FIRST_ROUND, {"type": "message_delta", "delta": {}, "usage": SEARCHED}], 1_000),
+        ([{"type": "message", "content": [], "usage": {**BILLED, "iterations": [{"type": "compaction"}]}}], None),
+        ([{"content": [], "context_management": {"applied_edits": [{"type": "clear"}]}, "usage": BILLED}], None),
+        ([FOUND], None),
+        ([{"type": "response.created"}, {"type": "response.completed", "response": FOUND}], None),
+        ([{"candidates": [{"content": {}}], "usageMetadata": GROUNDED}], None),
+        ([{"type": "message", "content": [], "usage": {**BILLED, "server_tool_use": None}}], 30_000),
+        ([FIRST_ROUND, {"type": "message_delta", "delta": {}, "usage": BILLED}], 30_000),
+    ],
+)
+def test_usage_of_an_answer_for_which_the_provider_read_something_else_teaches_nothing(
+    said: list[Any], tokens: int | None
+) -> None:
+    """It searched by itself, and counts each round; or it edited what was sent, and counts what was left."""
+    is_stream = len(said) > 1
+    kind = b"text/event-stream" if is_stream else b"application/json"
+    tap = AnswerTap(UpstreamAnswer(200, [(b"content-type", kind)], None), None)
+    for event in said:
+        tap.feed(b"data: " + compact(event) + b"\n\n" if is_stream else compact(event))
+    tap.rest()
+    assert tap.input_tokens == tokens
+
+
 def test_an_answer_that_could_not_be_written_as_it_was_read_stays_as_it_came() -> None:
     body = b'{"usage":{"prompt_tokens":5,"total_tokens":5},"score":1e400}'  # an infinity, in Python
     plain = AnswerTap(UpstreamAnswer(200, [(b"content-type", b"application/json")], None), 9_000)

@@ -11,9 +11,10 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from contextfold.calls.usage import read_usage
 from contextfold.gateway.decoding import Decoder
 from contextfold.gateway.upstream import UpstreamAnswer
-from contextfold.gateway.wires import input_tokens, items_kept, usage_holders, with_input
+from contextfold.gateway.wires import items_kept, usage_holders, with_input
 
 MOST_USAGE = 8 * 1024 * 1024
 """Bytes of a plain answer that are read along for its usage."""
@@ -100,15 +101,15 @@ class AnswerTap:
 
     def _look(self, said: Any) -> None:
         self.items += items_kept(said)
-        for usage in usage_holders(said):
-            found = input_tokens(usage)
+        for holder in usage_holders(said):
+            found = read_usage(holder).input_tokens
             if found:
                 self.input_tokens = max(found, self.input_tokens or 0)
 
     def _retell(self, said: Any) -> None:
         if self._told is not None:
-            for usage in usage_holders(said):
-                with_input(usage, self._told)
+            for holder in usage_holders(said):
+                with_input(holder, self._told)
 
 
 def _loaded(data: bytes) -> Any:

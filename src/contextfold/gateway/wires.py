@@ -316,13 +316,17 @@ def items_kept(event: Any) -> list[dict[str, Any]]:
 
 
 def usage_holders(event: Any) -> list[dict[str, Any]]:
-    """The usage objects in a response or an event of a stream, wherever this wire has them."""
+    """What tells a usage in a response or an event of a stream, wherever this wire has it."""
     if isinstance(event, list):  # Gemini's stream where its client does not ask for events
         event = event[-1] if event else None
     if not isinstance(event, dict):
         return []
     places = (event, event.get("response"), event.get("message"))
-    found = (place.get(name) for place in places if isinstance(place, dict) for name in ("usage", "usageMetadata"))
+    return [place for place in places if isinstance(place, dict) and _usages(place)]
+
+
+def _usages(holder: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = (holder.get(name) for name in ("usage", "usageMetadata"))
     return [usage for usage in found if isinstance(usage, dict)]
 
 
@@ -330,7 +334,7 @@ INPUT_NAMES = ("prompt_tokens", "input_tokens", "promptTokenCount")
 CACHED_NAMES = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def input_tokens(usage: Mapping[str, Any]) -> int | None:
+def _input_tokens(usage: Mapping[str, Any]) -> int | None:
     """All input tokens of a usage object, cached ones included; None where it does not say."""
     for name in INPUT_NAMES:
         count = usage.get(name)
@@ -340,15 +344,16 @@ def input_tokens(usage: Mapping[str, Any]) -> int | None:
     return None
 
 
-def with_input(usage: dict[str, Any], tokens: int) -> None:
-    """Let a usage object tell another number of input tokens; what was cached stays as it was told."""
-    read = input_tokens(usage)
-    if read is None:
-        return
-    name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
-    # Never less than the provider billed: a client that adds up costs must not be told too little.
-    more = max(0, tokens - read)
-    usage[name] += more
-    for total in ("total_tokens", "totalTokenCount"):
-        if isinstance(usage.get(total), int):
-            usage[total] += more
+def with_input(holder: Mapping[str, Any], tokens: int) -> None:
+    """Let what a holder tells be another number of input tokens; what was cached stays as it was told."""
+    for usage in _usages(holder):
+        read = _input_tokens(usage)
+        if read is None:
+            continue
+        name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
+        # Never less than the provider billed: a client that adds up costs must not be told too little.
+        more = max(0, tokens - read)
+        usage[name] += more
+        for total in ("total_tokens", "totalTokenCount"):
+            if isinstance(usage.get(total), int):
+                usage[total] += more
