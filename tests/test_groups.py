@@ -264,3 +264,23 @@ def test_time_to_group_a_turn_grows_with_its_calls_and_not_with_their_square(for
 
     few, many = (min(seconds(count) for _ in range(3)) for count in (200, 1_600))
     assert many < 20 * few
+
+
+def results_that_name_a_function(count: int) -> list[Message]:
+    """Results without ids, and those of another kind than their calls, which share one."""
+    named = [ToolCall(f"c{n}", "look", "{}") for n in range(count)]
+    alike = [ToolCall("x", "draw", "", custom=True) for _ in range(count)]
+    answers = [ToolResult("look", (), name="look")] * count + [ToolResult("x", ())] * count
+    return [user("Go on."), Message("assistant", (*named, *alike)), *(Message("tool", (one,)) for one in answers)]
+
+
+def test_time_to_find_the_call_of_a_result_does_not_grow_with_the_calls_beside_it() -> None:
+    def seconds(count: int) -> float:
+        messages = results_that_name_a_function(count)
+        began = time.process_time()
+        grouping = group(messages)
+        assert not grouping.faults or {fault.kind for fault in grouping.faults} == {"duplicate_call_id"}
+        return time.process_time() - began
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (400, 6_400))
+    assert many < 40 * few

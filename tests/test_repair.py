@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -743,11 +745,37 @@ def orphans_behind_a_pending_call(count: int) -> list[Message]:
     return [user(), pending, *(Message("tool", (ToolResult(f"o{n}", (Text(f"x{n}"),)),)) for n in range(count))]
 
 
-def test_time_to_mend_a_list_grows_with_it_and_not_with_its_square() -> None:
+def calls_in_one_answer(count: int, *, split: bool = False, every: int = 0) -> list[Message]:
+    """Of which one of ``every`` so many has a result; the user speaks behind them."""
+    calls = [ToolCall(f"c{n}", "look", "{}") for n in range(count)]
+    said = [Message("assistant", (call,), split=True) for call in calls] if split else [Message("assistant", (*calls,))]
+    answered = calls[::every] if every else []
+    return [user(), *said, *(Message("tool", (ToolResult(call.id, ()),)) for call in answered), user()]
+
+
+def results_of_many_turns(count: int) -> list[Message]:
+    """In one message, behind all of them."""
+    asked = [one for n in range(count) for one in (Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)), user())]
+    return [user(), *asked, Message("user", tuple(ToolResult(f"c{n}", ()) for n in range(count)))]
+
+
+@pytest.mark.parametrize(
+    "messages_of",
+    [
+        orphans_behind_a_pending_call,
+        calls_in_one_answer,
+        partial(calls_in_one_answer, every=2),
+        partial(calls_in_one_answer, split=True),
+        results_of_many_turns,
+    ],
+)
+def test_time_to_mend_a_list_grows_with_it_and_not_with_its_square(
+    messages_of: Callable[[int], list[Message]],
+) -> None:
     """Each late result was looked for among all others."""
 
     def seconds(count: int) -> float:
-        messages = orphans_behind_a_pending_call(count)
+        messages = messages_of(count)
         began = time.process_time()
         repair(messages)
         return time.process_time() - began

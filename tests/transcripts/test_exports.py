@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -134,3 +135,19 @@ def test_each_talk_of_an_export_is_a_conversation_and_an_empty_one_is_none(talk:
     assert [found.name for found in several(rows(talk, empty, talk))] == ["talk#0", "talk#1"]
     with pytest.raises(InputError, match="nothing was said"):
         several([empty])
+
+
+def test_time_to_read_an_export_grows_with_what_a_tool_said_and_not_with_its_square() -> None:
+    """Each text of a call in a row was put behind a copy of all before it."""
+
+    def seconds(count: int) -> float:
+        nodes = [node("c", None, "assistant", code("run()"), recipient="python")]
+        nodes += [node(f"o{n}", f"o{n - 1}" if n else "c", "tool", output("x" * 400), name="python") for n in range(count)]
+        data = rows(chatgpt(*nodes))
+        began = time.process_time()
+        messages = one(data).messages
+        assert len(messages[1]["content"]) == 401 * count - 1
+        return time.process_time() - began
+
+    few, many = (min(seconds(count) for _ in range(2)) for count in (500, 8_000))
+    assert many < 40 * few

@@ -25,6 +25,7 @@ results without call, duplicate ids, results out of place). What does not: mendi
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -97,24 +98,19 @@ def group(messages: Sequence[Message]) -> Grouping:
     return Walk(messages).result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A call without a result so far: the ``index`` of its message, and whether it called a custom tool."""
-
-    index: int
-    custom: bool
-
-
 class Walk:
     """A walk over a history, which goes on from where it was when the history has grown: see ``group``."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
         self.parent: list[int] = []
-        self.unanswered: dict[str, list[_Waiting]] = {}  # by call id, oldest first
+        self.unanswered: dict[tuple[str, bool], list[int]] = {}
+        """The messages of the calls without a result so far, oldest first, by id and whether a custom tool is called."""
         self.called: set[str] = set()
-        self.last_calls: list[ToolCall] = []
-        """Those of the last message that has any."""
+        self.last_calls: dict[str, deque[ToolCall]] = {}
+        """Those of the last message that has any, by function; answered ones may have been taken off."""
+        self.last_caller = -1
+        """That message."""
         self.turns: dict[str, tuple[int, int]] = {}  # message id -> the first message of that turn, and how many it has
         self.last_other = -1
         """The newest message that is neither a result nor an entry of a turn that is split over several."""
@@ -158,7 +154,10 @@ class Walk:
             self._union(first, index)
 
     def _match_parts(self, index: int, message: Message) -> None:
-        self.last_calls = [part for part in message.parts if isinstance(part, ToolCall)] or self.last_calls
+        if calls := message.tool_calls:
+            self.last_calls, self.last_caller = {}, index
+            for call in calls:
+                self.last_calls.setdefault(call.name, deque()).append(call)
         for number, part in enumerate(message.parts):
             self._follow_run(index, part)
             if isinstance(part, ToolCall):
@@ -168,7 +167,7 @@ class Walk:
                 if part.is_async:
                     self.at_work[part.id] = index
                     continue
-                self.unanswered.setdefault(part.id, []).append(_Waiting(index, part.custom))
+                self.unanswered.setdefault((part.id, part.custom), []).append(index)
             elif isinstance(part, ToolResult):
                 self._match_result(index, number, part)
 
@@ -189,29 +188,34 @@ class Walk:
             self.answers[index, number] = caller = self.at_work.pop(result.call_id)
             self.came_later.append((caller, index))
             return
-        waiting = self.unanswered.get(result.call_id)
-        if not waiting and (call := self._of_function(result)) is not None:
+        waiting = self._waiting(result.call_id, custom=result.custom)
+        if not waiting and (call := self._of_function(index, result)) is not None:
             self.answered_by_name[index, number] = call.id
-            waiting = self.unanswered[call.id]
+            waiting = self._waiting(call.id, custom=result.custom)
         if not waiting:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
-        of_its_kind = (place for place in range(len(waiting) - 1, -1, -1) if waiting[place].custom == result.custom)
-        # Of another kind rather than of none: clients mix the two up, and an orphan would lose its place behind the
-        # call.
-        caller = waiting.pop(next(of_its_kind, -1)).index
+        caller = waiting.pop()
         self.answers[index, number] = caller
         self._union(caller, index)
         if self.last_other > caller:  # not the results and the rest of the turn alone stand between
             self.faults.append(Fault("result_out_of_place", index, result.call_id))
 
-    def _of_function(self, result: ToolResult) -> ToolCall | None:
+    def _waiting(self, call_id: str, *, custom: bool) -> list[int]:
+        """The calls that a result may answer: of another kind rather than of none, as clients mix the two up, and an
+        orphan would lose its place behind the call.
+        """
+        return self.unanswered.get((call_id, custom)) or self.unanswered.get((call_id, not custom)) or []
+
+    def _of_function(self, index: int, result: ToolResult) -> ToolCall | None:
         """The call that a result without an id answers: the first one of its function without a result."""
-        if not result.is_unnamed:
+        named = self.last_calls.get(result.name or "") if result.is_unnamed else None
+        if named is None:
             return None
-        return next(
-            (call for call in self.last_calls if call.name == result.name and self.unanswered.get(call.id)), None
-        )
+        # Of a message that is read to its end, a call that does not wait now never will again.
+        while index > self.last_caller and named and not self._waiting(named[0].id, custom=False):
+            named.popleft()
+        return next((call for call in named if self._waiting(call.id, custom=False)), None)
 
     def _union(self, one: int, other: int) -> None:
         # The lowest index is the root: groups come out in the order of their first message.
@@ -232,7 +236,7 @@ class Walk:
                 members[index] = [index]
             else:
                 members[self._find(index)].append(index)
-        open_calls = [call.index for calls in self.unanswered.values() for call in calls]
+        open_calls = [index for calls in self.unanswered.values() for index in calls]
         waiting = {self._find(index): index for index in sorted([*open_calls, *self.running.values()])}
         speakers = range(len(self.messages) - 1, -1, -1)
         last_spoken = next((n for n in speakers if self.messages[n].role == "assistant"), -1)
@@ -262,7 +266,7 @@ class Walk:
         return next((n for n in places if n not in own and not self.messages[n].tool_results), -1)
 
     def _all_faults(self, groups: list[Group], group_of: list[int]) -> tuple[Fault, ...]:
-        waiting = [(call.index, call_id) for call_id, calls in self.unanswered.items() for call in calls]
+        waiting = [(index, call_id) for (call_id, _), calls in self.unanswered.items() for index in calls]
         # The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
         pending = {number for number in (group_of[index] for index, _ in waiting) if groups[number].pending}
         beside = {number: self._newest_beside(groups[number]) for number in pending}

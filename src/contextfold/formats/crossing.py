@@ -74,16 +74,25 @@ def turns(
     join: Callable[[Any, Any], Any],
 ) -> list[Any]:
     """A run for formats whose neighbors of one role are one object. ``leading``: only instructions stand before it."""
-    built: list[Any] = []
+    built: list[list[Any]] = []
     for message in run:
         leading = leading and message.is_instruction
         entry = build(message, leading)
-        joined = join(built[-1], entry) if built and entry["role"] != "system" else None
-        if joined is None:
-            built.append(entry)
+        if built and built[-1][0]["role"] == entry["role"] != "system":
+            built[-1].append(entry)
         else:
-            built[-1] = joined
-    return built
+            built.append([entry])
+    return [_as_one(alike, join) for alike in built]
+
+
+def _as_one(entries: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """Neighbors as one object. Pairs are joined, and then these: results of thousands of calls in a row would be copied
+    once for each of them, if one was joined to all before it.
+    """
+    while len(entries) > 1:
+        pairs = zip(entries[::2], entries[1::2], strict=False)
+        entries = [*(join(first, second) for first, second in pairs), *(entries[-1:] if len(entries) % 2 else ())]
+    return entries[0]
 
 
 def instruction(message: Message, name: str, *, leading: bool) -> Message:

@@ -88,6 +88,7 @@ def _way(nodes: dict[str, Any], at: Any) -> Iterator[str]:
 
 def _spoken(messages: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     waiting: dict[str, Any] | None = None  # the call whose result is awaited; a tool may answer in several messages
+    answered: list[tuple[dict[str, Any], list[str]]] = []  # joined once, as there may be thousands of them
     for number, message in enumerate(messages):
         author, text = message.get("author"), _content(message)
         role, tool = (author.get("role"), author.get("name")) if isinstance(author, dict) else (None, None)
@@ -95,7 +96,9 @@ def _spoken(messages: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str
         if role == "tool":
             called = [] if waiting is not None else [_call(f"call_{number}", tool or "tool", {})]  # it spoke by itself
             waiting = waiting if waiting is not None else called[0]
-            waiting["output"] = "\n".join(filter(None, (waiting.get("output"), text)))
+            if not answered or answered[-1][0] is not waiting:
+                answered.append((waiting, []))
+            answered[-1][1].append(text)
             yield "assistant", called
             continue
         if _kind(message) == "thoughts":
@@ -109,6 +112,8 @@ def _spoken(messages: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str
         elif role in ("system", "user", "assistant"):
             yield role, _text(text)
         waiting = None if text else waiting
+    for call, texts in answered:
+        call["output"] = "\n".join(filter(None, texts))
 
 
 def _kind(message: dict[str, Any]) -> Any:

@@ -13,9 +13,11 @@ What belongs here: these. What does not: contents, roles and ids (``rules``).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.ledger import Account
@@ -177,9 +179,11 @@ def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
         return [place]
     rest = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n, callers[0]) == callers[0])
     parted = [replace(place, message=message.with_parts(rest), account=PARTED)]
+    results: dict[int, list[Part]] = {}
+    for n, caller in caller_of.items():
+        results.setdefault(caller, []).append(message.parts[n])
     for caller in callers[1:]:
-        parts = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n) == caller)
-        parted.append(Placed(message.with_parts(parts), None, moved=True))
+        parted.append(Placed(message.with_parts(tuple(results[caller])), None, moved=True))
     return parted
 
 
@@ -239,6 +243,7 @@ def _behind_their_calls(
     """
     ordered: list[Placed] = []
     due: list[Placed] = []
+    answered: set[str] = set()  # the ids of their calls
     ranks: dict[str, int] = {}
     start, speaker = 0, ""
     for index, place in enumerate(messages):
@@ -248,30 +253,36 @@ def _behind_their_calls(
         # An item of the assistant behind one of its own is of the same turn, and behind results of the next.
         speaks_on = message.split and message.role == speaker == "assistant"
         # Two open calls of one id could not be told apart, so the first gets its result before the second is made.
-        is_again = any(call.id == result.call_id for call in message.tool_calls for result in _results(due))
+        is_again = any(call.id in answered for call in message.tool_calls)
         if is_again or not (message.tool_results or speaks_on):
             _insert(due, ordered, start, ranks)
-            due, ranks = [], {}
+            due, answered, ranks = [], set(), {}
         ordered.append(place)
         for call in message.tool_calls:
             ranks.setdefault(call.id, len(ranks))
         start = len(ordered) if message.tool_calls else start
         due += waiting.get(index, ())
+        answered.update(result.call_id for result in _results(waiting.get(index, ())))
         speaker = message.role
     _insert(due, ordered, start, ranks)
     return ordered
 
 
-def _insert(due: Iterable[Placed], ordered: list[Placed], start: int, ranks: Mapping[str, int]) -> None:
+def _insert(due: Sequence[Placed], ordered: list[Placed], start: int, ranks: Mapping[str, int]) -> None:
     """Put results among those that begin at ``start``: before the first message that answers only later calls."""
 
     def answered(place: Placed) -> list[int]:
         return [ranks.get(result.call_id, len(ranks)) for result in place.message.tool_results]
 
+    def firsts(places: Iterable[Placed]) -> Iterator[int]:
+        return (min(answered(place), default=-1) for place in places)
+
+    # The highest so far at each place, which only grows: the first message above a rank is found without looking at all.
+    highest = list(accumulate(firsts(ordered[start:]), max)) if due else []
     for place in due:
-        last = max(answered(place), default=len(ranks))
-        behind = (n for n in range(start, len(ordered)) if min(answered(ordered[n]), default=-1) > last)
-        ordered.insert(next(behind, len(ordered)), place)
+        at = bisect_right(highest, max(answered(place), default=len(ranks)))
+        ordered.insert(start + at, place)
+        highest.insert(at, max(*firsts([place]), highest[at - 1] if at else -1))
 
 
 def _results(placed: Iterable[Placed]) -> Iterator[ToolResult]:

@@ -169,16 +169,16 @@ def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
 def _of_one_kind(placed: Sequence[Placed]) -> list[Placed]:
     """Every result marked as its call is: of a function, or of a custom tool."""
     messages = [place.message for place in placed]
-    mended = list(placed)
+    calls = {(n, call.id, call.custom) for n, message in enumerate(messages) for call in message.tool_calls}
+    changed: dict[int, list[Part]] = {}
     for (index, number), caller in group(messages).answers.items():
         result = messages[index].parts[number]
-        if not isinstance(result, ToolResult):
-            continue
-        kinds = {call.custom for call in messages[caller].tool_calls if call.id == result.call_id}
-        if result.custom not in kinds:
-            parts = list(mended[index].message.parts)
+        if isinstance(result, ToolResult) and (caller, result.call_id, result.custom) not in calls:
+            parts = changed.setdefault(index, list(messages[index].parts))
             parts[number] = replace(result, custom=not result.custom, edited=True)
-            mended[index] = replace(mended[index], message=messages[index].with_parts(tuple(parts)))
+    mended = list(placed)
+    for index, parts in changed.items():
+        mended[index] = replace(mended[index], message=messages[index].with_parts(tuple(parts)))
     return mended
 
 
