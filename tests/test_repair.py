@@ -745,6 +745,19 @@ def orphans_behind_a_pending_call(count: int) -> list[Message]:
     return [user(), pending, *(Message("tool", (ToolResult(f"o{n}", (Text(f"x{n}"),)),)) for n in range(count))]
 
 
+def test_results_without_ids_keep_their_calls_where_these_are_named_for_another_provider() -> None:
+    """A conversation of Gemini's, written for Anthropic, ended in a KeyError; for Responses, its results were marked as
+    those of custom tools.
+    """
+    calls = (ToolCall("f 1", "f", "{}"), ToolCall("f 2", "f", "{}"))
+    answers = tuple(ToolResult("f", (Text(text),), name="f") for text in "xy")
+    placed = repair([user(), Message("assistant", calls), Message("user", answers), user()])
+    named = [place.message for place in conform(placed, ANTHROPIC)]
+    assert [one.call_id for one in named[2].tool_results] == [one.id for one in named[1].tool_calls] == ["f_1", "f_2"]
+    kinds = [place.message for place in conform(placed, formats.get("openai-responses"))]
+    assert not any(one.custom for one in kinds[2].tool_results)
+
+
 def calls_in_one_answer(count: int, *, split: bool = False, every: int = 0) -> list[Message]:
     """Of which one of ``every`` so many has a result; the user speaks behind them."""
     calls = [ToolCall(f"c{n}", "look", "{}") for n in range(count)]

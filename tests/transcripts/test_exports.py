@@ -142,7 +142,8 @@ def test_time_to_read_an_export_grows_with_what_a_tool_said_and_not_with_its_squ
 
     def seconds(count: int) -> float:
         nodes = [node("c", None, "assistant", code("run()"), recipient="python")]
-        nodes += [node(f"o{n}", f"o{n - 1}" if n else "c", "tool", output("x" * 400), name="python") for n in range(count)]
+        for n in range(count):
+            nodes.append(node(f"o{n}", nodes[-1]["id"], "tool", output("x" * 400), name="python"))
         data = rows(chatgpt(*nodes))
         began = time.process_time()
         messages = one(data).messages
@@ -151,3 +152,39 @@ def test_time_to_read_an_export_grows_with_what_a_tool_said_and_not_with_its_squ
 
     few, many = (min(seconds(count) for _ in range(2)) for count in (500, 8_000))
     assert many < 40 * few
+
+
+@pytest.mark.parametrize("newest", [None, "none", 3])
+def test_an_export_of_chatgpt_that_names_no_newest_message_is_the_talk_to_its_newest_leaf(newest: Any) -> None:
+    """It was left out without a word, or refused as one in which nothing was said."""
+    nodes = [
+        node("q", None, "user", "Which port?"),
+        node("new", "q", "assistant", "Port 8000.", create_time=2.5),
+        node("old", "q", "assistant", "Port 80.", create_time=1),
+    ]
+    found = one(rows({**chatgpt(*nodes), "current_node": newest}))
+    assert [message["content"] for message in found.messages] == ["Which port?", "Port 8000."]
+    assert found.left_out == ("messages left out, as the person went back and said something else: 1",)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ({"content_type": "citable_code_output", "output_str": "8001"}, "8001"),
+        ({"content_type": "of_next_year", "words": "8001", "more": None}, '{"words": "8001"}'),
+        ({"content_type": "of_next_year", "words": ""}, ""),
+        ({"content_type": "code", "language": "unknown", "text": ""}, ""),
+    ],
+)
+def test_a_content_of_a_kind_that_came_later_is_told_whole(content: Any, told: str) -> None:
+    nodes = [node("c", None, "assistant", code("run()"), recipient="python"), node("o", "c", "tool", content)]
+    assert one(rows(chatgpt(*nodes))).messages[1]["content"] == told
+
+
+def test_what_was_spoken_and_plain_texts_of_results_are_read_of_claudes_apps() -> None:
+    said = claude(("human", ""), ("assistant", ""))
+    said["chat_messages"][0]["content"] = [{"type": "voice_note", "title": "n", "text": "Look."}]
+    used = {"type": "tool_use", "id": "x", "name": "f", "input": {}}
+    given = {"type": "tool_result", "tool_use_id": "x", "content": ["a", {"type": "text", "text": "b"}, 3]}
+    said["chat_messages"][1]["content"] = [used, given]
+    assert [message["content"] for message in one(rows(said)).messages] == ["Look.", "", "a\nb\n3"]

@@ -504,3 +504,26 @@ def test_a_session_of_copilot_cli_is_read_with_its_calls_and_results() -> None:
     run = ("tool.execution_complete", {**done, "toolCallId": "c2", "result": {"content": "on main"}})
     found = one(rows(*({"type": kind, "data": data} for kind, data in [*events, run])))
     assert found.messages[-1] == {"role": "tool", "tool_call_id": "c2", "content": "on main"}
+
+
+def test_rows_without_a_talk_of_the_kind_of_the_first_are_told() -> None:
+    """A row of messages in another format was left out without a word."""
+    turns = [{"from": "human", "value": "Go."}, {"from": "gpt", "value": "Done."}]
+    other = {"messages": [{"role": "user", "content": "Stop."}]}
+    found = several(rows({"conversations": turns}, {"conversations": []}, other, {"conversations": turns}))
+    told = ("lines 2-3: left out, as they hold no messages of sharegpt",)
+    assert [one.left_out for one in found] == [told, told]
+    assert not one(rows(*turns)).left_out
+
+
+@pytest.mark.parametrize("done", ["output-available", "result", "completed"])
+def test_a_call_that_came_to_its_end_without_a_word_has_a_result(done: str) -> None:
+    """It was told as one that was never answered."""
+    held = {"toolCallId": "a", "toolName": "save", "state": done, "args": {}}
+    parts = {
+        "output-available": {**held, "type": "tool-save", "output": None},
+        "result": {"type": "tool-invocation", "toolInvocation": held},
+        "completed": {"type": "tool", "callID": "a", "tool": "save", "state": {"status": done, "input": {}}},
+    }
+    asked = {"role": "user", "parts": [{"type": "text", "text": "go"}]}
+    assert roles(one([asked, {"role": "assistant", "parts": [parts[done]]}]).messages) == ["user", "assistant", "tool"]

@@ -794,3 +794,36 @@ def test_a_command_that_a_person_kept_from_the_model_of_pi_is_not_read() -> None
     secret = pi_row("x", "a", role="bashExecution", command="env", output="KEY=1", excludeFromContext=True)
     found = one(rows(pi_row("a", None), secret, pi_row("b", "x")))
     assert [message["content"] for message in found.messages] == ["a", "b"]
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_answers_that_all_have_one_id_stay_apart_in_claude_code(calls: bool) -> None:
+    """All that was said in a session became one message at its beginning."""
+    same = {"id": "msg"}
+    said, expected = [claude("user", "go")], ["user"]
+    for n in range(3):
+        said.append(claude("assistant", [{"type": "text", "text": f"step {n}"}], message=same))
+        if calls:
+            said.append(claude("assistant", [use(f"c{n}")], message=same))
+        said.append(claude("user", [result(f"c{n}")] if calls else f"go {n}"))
+        expected += ["assistant", "user"]
+    found = one(rows(*said)).messages
+    assert roles(found) == expected
+    assert [message["content"][0]["text"] for message in found[1::2]] == ["step 0", "step 1", "step 2"]
+
+
+def test_calls_alone_of_answers_that_all_have_one_id_are_no_endless_message() -> None:
+    said = [claude("user", "go")]
+    for n in range(40):
+        said += [claude("assistant", [use(f"c{n}")], message={"id": "msg"}), claude("user", [result(f"c{n}")])]
+    assert [len(message["content"]) for message in one(rows(*said)).messages[1:]] == [16, 16, 16, 16, 8, 8]
+
+
+def test_ids_that_are_none_end_in_no_error_that_is_not_ours() -> None:
+    asked = {"type": "message", "id": "1", "parentId": None, "message": {"role": "user", "content": "a"}}
+    used = {"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]}
+    with pytest.raises(InputError, match="'id' is missing"):
+        one(rows(asked, {"type": "message", "id": "2", "parentId": "1", "message": used}))
+    head = {"sessionId": "s", "projectHash": "p"}
+    patch = {"$set": {"messages": [{"id": [1], "type": "gemini", "content": "b"}]}}
+    assert roles(one(rows(head, {"type": "user", "id": "1", "content": "a"}, patch)).messages) == ["user", "assistant"]

@@ -204,3 +204,29 @@ def test_an_action_without_what_the_model_wrote_is_read_by_what_became_of_it() -
     found = one([*OLD[:2], asked, {"id": 5, "source": "agent", "observation": "run", "content": OUTPUT, "cause": 4}])
     assert found.messages[2]["tool_calls"][0]["function"] == {"name": "run", "arguments": '{"command": "ls"}'}
     assert found.messages[3] == {"role": "tool", "tool_call_id": "call-4", "content": OUTPUT}
+
+
+def test_what_is_said_beside_each_call_of_one_answer_of_openhands_is_kept() -> None:
+    """The words of all actions but the first were lost; with a server that gives all answers one id, all of a run's."""
+
+    def acted(id: str, said: str, call: str) -> dict[str, Any]:
+        event = {"id": id, "source": "agent", "kind": "ActionEvent", "llm_response_id": "same"}
+        thought = [{"type": "text", "text": said}] if said else []
+        return {**event, "thought": thought, "tool_call": {"id": call, "name": "f", "arguments": "{}"}}
+
+    def observed(call: str) -> dict[str, Any]:
+        found = {"content": [{"type": "text", "text": call}]}
+        return {
+            "id": call,
+            "source": "environment",
+            "kind": "ObservationEvent",
+            "tool_call_id": call,
+            "observation": found,
+        }
+
+    asked = {"role": "user", "content": [{"type": "text", "text": "go"}]}
+    events = [{"id": "0", "source": "user", "kind": "MessageEvent", "llm_message": asked}]
+    events += [acted("1", "One.", "a"), acted("2", "", "b"), acted("3", "One.", "c"), acted("4", "Two.", "d")]
+    events += [observed(call) for call in "abcd"] + [acted("5", "Three.", "e"), observed("e")]
+    messages = one(events).messages
+    assert [m["content"] for m in messages] == ["go", "One.\nTwo.", "a", "b", "c", "d", "Three.", "e"]

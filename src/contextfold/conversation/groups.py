@@ -105,7 +105,7 @@ class Walk:
         self.messages = messages
         self.parent: list[int] = []
         self.unanswered: dict[tuple[str, bool], list[int]] = {}
-        """The messages of the calls without a result so far, oldest first, by id and whether a custom tool is called."""
+        """The messages of calls without a result so far, oldest first, by id and whether the tool is a custom one."""
         self.called: set[str] = set()
         self.last_calls: dict[str, deque[ToolCall]] = {}
         """Those of the last message that has any, by function; answered ones may have been taken off."""

@@ -1,8 +1,9 @@
 """Claude Code session files: JSON Lines, one row for each content block, in the order in which things happened.
 
 Rows of one answer share ``message.id`` and become one assistant message; the results of its calls become one user
-message behind it. What was said while the agent worked stands there as an attachment (``queued_command``), and becomes
-a user message.
+message behind it. Some servers give all answers one id: rows behind words of the person are of another answer, and so
+are words behind results. What was said while the agent worked stands there as an attachment (``queued_command``), and
+becomes a user message.
 Left out: sub-agents' rows (``isSidechain``) beside those of the session, summaries that replaced nothing in the file
 (``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows that were
 only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
@@ -29,6 +30,8 @@ from contextfold.transcripts.turns import Turns, one_user_message
 KIND = "claude-code"
 OF_SUB_AGENTS = ("isSidechain", "parent_tool_use_id")
 ROW_MARKS = ("sessionId", "parentUuid", "isSidechain", "session_id", "parent_tool_use_id")
+MOST_BLOCKS = 16
+"""Of an answer that goes on behind results."""
 ASIDES = ("<command-name>", "<local-command-", "<bash-")
 
 
@@ -62,6 +65,8 @@ def read(document: TranscriptFile) -> list[Conversation]:
         elif row["type"] == "tool_call":
             _add_call(turns, row)
         else:
+            if _is_of_person(row):
+                turns.forget_answers()
             _add_user(turns, row["message"].get("content"))
     left_out = _said(document, own, gone)
     return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND, left_out=left_out)]
@@ -153,11 +158,17 @@ def _add_answer(turns: Turns, message: dict[str, Any]) -> None:
     calls = [str(block.get("id")) for block in blocks if _is_block(block, "tool_use")]
     answer = message.get("id") if isinstance(message.get("id"), str) else None
     begun = turns.find(answer)
-    if begun is not None and answer is not None:
+    if begun is not None and answer is not None and not (turns.is_answered(answer) and _is_another(begun, blocks)):
         begun["content"].extend(blocks)
         turns.calls(answer, calls)
     elif blocks:
         turns.add({"role": "assistant", "content": blocks}, calls=calls, answer=answer)
+
+
+def _is_another(begun: dict[str, Any], blocks: list[Any]) -> bool:
+    """Whether blocks behind results are of another answer than the one of the same id."""
+    speaks = any(_is_block(block, "text") and str(block.get("text")).strip() for block in blocks)
+    return speaks or len(begun["content"]) >= MOST_BLOCKS
 
 
 def _add_call(turns: Turns, row: dict[str, Any]) -> None:

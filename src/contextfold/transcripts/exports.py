@@ -20,6 +20,9 @@ from contextfold.transcripts.document import TranscriptFile, json_in, objects_in
 CHATGPT, CLAUDE = frozenset({"mapping", "current_node"}), frozenset({"uuid", "chat_messages"})
 SHOWN = ("reasoning_recap",)
 """What ChatGPT showed the person alone."""
+TOLD = ("user_profile", "user_instructions", "title", "model_set_context")
+SAID = ("text", "result", "output_str")
+"""Keys of contents that have no parts: all of the first ones tell something, and one of the others."""
 STEP = {"type": "step-start"}
 """Between a result and the next call, which was made in an answer of its own."""
 _Rows = tuple[list[dict[str, Any]], int]
@@ -69,7 +72,8 @@ def _call(id: str, name: Any, given: Any) -> dict[str, Any]:
 
 def _chatgpt(row: dict[str, Any]) -> _Rows:
     nodes = row["mapping"] if isinstance(row.get("mapping"), dict) else {}
-    way = list(_way(nodes, row.get("current_node")))
+    at = row.get("current_node")
+    way = list(_way(nodes, at if isinstance(at, str) and at in nodes else _newest(nodes)))
     messages = [message for node in reversed(way) if isinstance(message := nodes[node].get("message"), dict)]
     is_passed = {id(message) for message in messages}
     others = (node.get("message") for node in nodes.values() if isinstance(node, dict))
@@ -84,6 +88,23 @@ def _way(nodes: dict[str, Any], at: Any) -> Iterator[str]:
         seen.add(at)
         yield at
         at = nodes[at].get("parent")
+
+
+def _newest(nodes: dict[str, Any]) -> str | None:
+    """Where an export does not say which leaf is the newest: the one that was made last, or stands last."""
+    parents = {node.get("parent") for node in nodes.values() if isinstance(node, dict) and _is_id(node.get("parent"))}
+    leaves = [id for id, node in nodes.items() if id not in parents and isinstance(node, dict)]
+
+    def made(place: int) -> tuple[float, int]:
+        message = nodes[leaves[place]].get("message")
+        time = message.get("create_time") if isinstance(message, dict) else None
+        return (time if isinstance(time, int | float) else 0.0, place)
+
+    return leaves[max(range(len(leaves)), key=made)] if leaves else None
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _spoken(messages: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -130,8 +151,11 @@ def _content(message: dict[str, Any]) -> str:
         return "\n".join(filter(None, map(_piece, content["parts"])))
     if isinstance(content.get("thoughts"), list):
         return "\n".join(_first_text(one, "content", "summary") for one in objects_in(content["thoughts"]))
-    told = [content.get(key) for key in ("user_profile", "user_instructions", "title", "model_set_context")]
-    return "\n".join(one for one in [*told, _first_text(content, "text", "result")] if isinstance(one, str) and one)
+    if content.keys().isdisjoint((*TOLD, *SAID)):  # of a kind that came later
+        rest = {key: held for key, held in content.items() if key not in ("content_type", "parts", "thoughts") and held}
+        return json_text(rest) if rest else ""
+    told = [content.get(key) for key in TOLD]
+    return "\n".join(one for one in [*told, _first_text(content, *SAID)] if isinstance(one, str) and one)
 
 
 def _piece(piece: Any) -> str:
@@ -182,7 +206,7 @@ def _blocks(blocks: list[dict[str, Any]], place: int) -> Iterator[dict[str, Any]
         if kind == "tool_use" and before == "tool_result":
             yield STEP
         before = kind
-        if kind == "text":
+        if kind not in ("thinking", "tool_use", "tool_result"):  # also what the person spoke (voice_note)
             yield from _text(block.get("text"))
         elif kind == "thinking" and _first_text(block, "thinking"):
             yield {"type": "reasoning", "text": block["thinking"]}
@@ -203,4 +227,5 @@ def _blocks(blocks: list[dict[str, Any]], place: int) -> Iterator[dict[str, Any]
 def _result(content: Any) -> str:
     if not isinstance(content, list):
         return content if isinstance(content, str) else json_text(content)
-    return "\n".join(_first_text(one, "text") or json_text(one) for one in objects_in(content))
+    texts = ((_first_text(one, "text") if isinstance(one, dict) else one) or json_text(one) for one in content)
+    return "\n".join(text if isinstance(text, str) else json_text(text) for text in texts)

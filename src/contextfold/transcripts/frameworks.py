@@ -46,10 +46,21 @@ def read(document: TranscriptFile) -> list[Conversation]:
     if found is None:
         return []
     kind, stored = found
+    left_out = _left_out(document, kind)
     return [
-        Conversation(name, kind.format, _converted(kind, one, name), kind.name)
+        Conversation(name, kind.format, _converted(kind, one, name), kind.name, left_out=left_out)
         for name, one in zip(document.names(len(stored)), stored, strict=True)
     ]
+
+
+def _left_out(document: TranscriptFile, kind: _Kind) -> tuple[str, ...]:
+    """What is said of rows that hold no such conversation, in a file whose other rows hold some."""
+    rows = document.value
+    if not isinstance(rows, list) or kind.begins(rows):
+        return ()
+    places = [place for place, row in enumerate(rows) if not _stored(row, kind.begins, DEPTH - 1)]
+    they = "it holds" if len(places) == 1 else "they hold"
+    return (f"{document.places(places)}: left out, as {they} no messages of {kind.name}",) if places else ()
 
 
 def _converted(kind: _Kind, stored: Any, name: str) -> list[Any]:

@@ -85,7 +85,7 @@ class _Said:
         if self._entries and ids.isdisjoint(self._entries) and ids.isdisjoint(self._copies):
             self._copies |= ids
         for entry in entries:
-            if entry.get("id") not in self._copies:
+            if not (isinstance(entry.get("id"), str) and entry["id"] in self._copies):
                 self.add(entry)
 
 

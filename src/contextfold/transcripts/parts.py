@@ -18,6 +18,8 @@ from contextfold.transcripts.document import objects_in
 
 ROLES = ("system", "user", "assistant", "tool")
 OF_MODEL = ("tool-call", "tool-result")
+DONE = ("output-available", "result", "completed")
+"""States of a call that came to its end, perhaps without a word: a tool may give nothing."""
 NO_CALLS = ("tool-approval-request", "tool-approval-response")
 FILES = ("file", "image")
 
@@ -164,6 +166,8 @@ def _add_result(step: _Step, part: dict[str, Any]) -> None:
         return
     id, _, held = told
     found = next((held[key] for key in ("output", "result", "errorText", "error") if held.get(key) is not None), None)
+    if found is None and held.get("state", held.get("status")) in DONE:
+        found = ""
     if found is None:
         return
     if isinstance(found, dict) and found.keys() >= {"type", "value"}:  # as it goes to the model

@@ -85,7 +85,7 @@ def _add_answer(turns: Turns, message: dict[str, Any]) -> None:
     content = _content(message.get("content"))
     if content:
         blocks = content if isinstance(content, list) else []
-        calls = [block["id"] for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
+        calls = [block.get("id") for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
         turns.add({"role": "assistant", "content": content}, calls=calls)
 
 

@@ -189,7 +189,12 @@ def _call_of(event: dict[str, Any], key: str) -> str:
 def _add_call(turns: Turns, made: dict[str, Any], answer: Any, text: str, thought: Any) -> None:
     """A call, to the message of the answer that it is part of."""
     key = answer if isinstance(answer, str) else None
-    if (known := turns.find(key)) is not None:
+    # Some servers give all answers one id: what is said behind results is another one.
+    if (known := turns.find(key)) is not None and not (text and turns.is_answered(key)):
+        if text and text not in (known["content"] or ""):
+            known["content"] = "\n".join(filter(None, (known["content"], text)))
+        if isinstance(thought, str) and thought:
+            known.setdefault("reasoning_content", thought)
         known.setdefault("tool_calls", []).append(made)
         turns.calls(str(key), [made["id"]])
     else:

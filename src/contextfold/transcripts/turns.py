@@ -40,6 +40,15 @@ class Turns:
         turn = self._answers.get(answer) if answer is not None else None
         return None if turn is None else turn.message
 
+    def is_answered(self, answer: str | None) -> bool:
+        """Whether a call of the message with this identifier has a result."""
+        turn = self._answers.get(answer) if answer is not None else None
+        return turn is not None and bool(turn.results)
+
+    def forget_answers(self) -> None:
+        """No later row belongs to a message that is there."""
+        self._answers.clear()
+
     def calls(self, answer: str, calls: Sequence[Any]) -> None:
         """Calls that a later row adds to the message with this identifier."""
         self._remember(self._answers[answer], calls)

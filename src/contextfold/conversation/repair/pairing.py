@@ -277,7 +277,7 @@ def _insert(due: Sequence[Placed], ordered: list[Placed], start: int, ranks: Map
     def firsts(places: Iterable[Placed]) -> Iterator[int]:
         return (min(answered(place), default=-1) for place in places)
 
-    # The highest so far at each place, which only grows: the first message above a rank is found without looking at all.
+    # The highest so far at each place only grows, so the first message above a rank is found without looking at all.
     highest = list(accumulate(firsts(ordered[start:]), max)) if due else []
     for place in due:
         at = bisect_right(highest, max(answered(place), default=len(ranks)))

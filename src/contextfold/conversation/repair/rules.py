@@ -171,9 +171,13 @@ def _of_one_kind(placed: Sequence[Placed]) -> list[Placed]:
     messages = [place.message for place in placed]
     calls = {(n, call.id, call.custom) for n, message in enumerate(messages) for call in message.tool_calls}
     changed: dict[int, list[Part]] = {}
-    for (index, number), caller in group(messages).answers.items():
+    grouping = group(messages)
+    for (index, number), caller in grouping.answers.items():
         result = messages[index].parts[number]
-        if isinstance(result, ToolResult) and (caller, result.call_id, result.custom) not in calls:
+        if not isinstance(result, ToolResult):
+            continue
+        call_id = grouping.answered_by_name.get((index, number), result.call_id)
+        if (caller, call_id, result.custom) not in calls:
             parts = changed.setdefault(index, list(messages[index].parts))
             parts[number] = replace(result, custom=not result.custom, edited=True)
     mended = list(placed)
@@ -220,7 +224,7 @@ def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str], longest:
     for index, message in enumerate(messages):
         for call in message.tool_calls:
             names.setdefault((index, call.id), []).append(naming.name(call.id))
-    answers = group(messages).answers
+    grouping = group(messages)
     # Calls and their results are met at different places, so each side goes through the names by itself.
     called = {call: iter(found) for call, found in names.items()}
     answered = {call: iter(found) for call, found in names.items()}
@@ -230,8 +234,9 @@ def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str], longest:
         for number, part in enumerate(place.message.parts):
             if isinstance(part, ToolCall):
                 part = _under(part, next(called[index, part.id]))
-            elif isinstance(part, ToolResult) and (caller := answers.get((index, number))) is not None:
-                part = _under(part, next(answered[caller, part.call_id]))
+            elif isinstance(part, ToolResult) and (caller := grouping.answers.get((index, number))) is not None:
+                call_id = grouping.answered_by_name.get((index, number), part.call_id)
+                part = _under(part, next(answered[caller, call_id]))
             parts.append(part)
         renamed.append(_with_parts(place, tuple(parts)))
     return renamed
