@@ -441,6 +441,22 @@ def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path: Path, answer: A
         run(files(tmp_path, Unreadable(root_dir=tmp_path, virtual_mode=True)).append("/a.md", "new"))
 
 
+def test_a_history_file_that_is_not_utf_8_ends_no_turn_and_stays_as_it_is(tmp_path: Path) -> None:
+    """A backend that takes whole files again, as all but a real folder do; someone else wrote to the file."""
+
+    class Remote(FilesystemBackend):
+        def write(self, file_path: str, content: str) -> Any:
+            raise AssertionError("overwritten")
+
+    backend = Remote(root_dir=tmp_path, virtual_mode=True)
+    (tmp_path / "conversation_history").mkdir()
+    (tmp_path / "conversation_history" / "one.md").write_bytes(b"caf\xe9")
+    with pytest.warns(UserWarning, match="is not UTF-8"):
+        saved = run(history.HistoryFiles("").save("one", [HumanMessage("Hello.", id="m")], files(tmp_path, backend)))
+    assert saved.path is None
+    assert (tmp_path / "conversation_history" / "one.md").read_bytes() == b"caf\xe9"
+
+
 def test_a_backend_that_raises_for_a_missing_file_has_none(tmp_path: Path) -> None:
     class Raising(FilesystemBackend):
         def download_files(self, paths: list[str]) -> Any:

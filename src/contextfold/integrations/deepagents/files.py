@@ -42,7 +42,10 @@ class Files:
             return
         existing = await self.read(path) or b""
         if existing:
-            before = existing.decode()
+            try:
+                before = existing.decode()
+            except UnicodeDecodeError as error:  # this backend replaces text by text, and would change what is there
+                raise ArchiveError(f"{path} is not UTF-8 ({error}), and nothing can be put behind it") from error
             await self._ask("edit", path, before, before + text)
         else:
             await self._ask("write", path, text)
