@@ -51,6 +51,27 @@ def raw(thread: ThreadArchive) -> bytes:
 
 
 class TestReadingBack:
+    def test_an_append_reads_what_it_wrote_and_not_all_that_is_there(
+        self, archive: Archive, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also where others wrote between: then all of it is read once."""
+        thread, read = archive.thread("one"), []
+        of_thread = ThreadArchive._bytes
+
+        def counted(self: ThreadArchive, start: int, stop: int | None) -> bytes:
+            data = of_thread(self, start, stop)
+            read.append(len(data))
+            return data
+
+        monkeypatch.setattr(ThreadArchive, "_bytes", counted)
+        for number in range(40):
+            thread.append({2 * number: said("word " * 400), 2 * number + 1: said(f"number {number}")})
+        assert sum(read) <= 2 * len(raw(thread))
+        assert archive.thread("one").append({80: said("of another")}).count == 1
+        thread.append({81: said("behind it")})
+        assert thread._scanned() == archive.thread("one")._scanned()
+        assert [entry.text for entry in thread.read(78)] == ["word " * 400, "number 39", "of another", "behind it"]
+
     def test_what_was_appended_is_there_word_for_word(self, archive: Archive) -> None:
         thread = archive.thread("one")
         pointer = thread.append({3: said("third"), 4: said("fourth\n\n## not a section\n", "assistant"), 9: said("九")})

@@ -196,7 +196,8 @@ class ThreadArchive:
         return f"{self.name}.md".split("/")
 
     def _append(self, entries: Sequence[Section]) -> None:
-        end = self._scanned().end
+        before = self._scanned()
+        end = before.end
         data = section(entries, self.archive.now())
         if end == 0:
             data = heading(self.thread) + data
@@ -211,6 +212,8 @@ class ThreadArchive:
                 f"{self.address} does not hold what was written to it: "
                 f"{len(stored):,} bytes were read back where {len(data):,} had been written"
             )
+        # To read all of it again at each append would take the square of its length.
+        self._known = end + len(data), before.then(data)
 
     def _write(self, end: int, data: bytes) -> None:
         """Make the file end with ``data`` behind its first ``end`` bytes."""

@@ -20,7 +20,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextfold.errors import ArchiveError
@@ -67,6 +67,14 @@ class Scan:
 
     places: tuple[Place, ...]
     end: int
+
+    def then(self, data: bytes) -> Scan:
+        """What it holds once ``data`` stands behind its end: a whole section, below the heading in a new file."""
+        before = b"\n" if self.end else b""
+        shift = self.end - len(before)
+        added = scan(before + data, "what was appended")
+        places = (replace(one, start=one.start + shift, stop=one.stop + shift) for one in added.places)
+        return Scan((*self.places, *places), shift + added.end)
 
 
 def heading(thread: str) -> bytes:
