@@ -228,6 +228,21 @@ def test_every_question_word_is_left_out_as_long_as_others_remain() -> None:
     assert parse_query("what was it?").terms == (("what",), ("was",), ("it",))
 
 
+@pytest.mark.parametrize("between", [" ", "/", "-"])
+def test_a_pasted_log_is_a_query_that_takes_no_minutes(between: str) -> None:
+    """Each of a thousand words was looked for in all of each text that was found."""
+    words = [f"{''.join('abcdefghij'[int(digit)] for digit in str(10_000 + n))}tion" for n in range(20_000)]
+    text = " ".join(words[::-1])
+    query = parse_query(between.join(words[:2_000]))
+    index = MemoryIndex()
+    for number in range(8):
+        index.add(number, text)
+    began = time.perf_counter()
+    assert len(rank(query, index, 8)) == 8
+    assert not set(words[:2_000]).isdisjoint(snippet(text, query).split())
+    assert time.perf_counter() - began < 12
+
+
 class TestSnippets:
     def test_a_short_text_is_shown_whole_on_one_line(self) -> None:
         assert snippet("one\n  two", parse_query("two")) == "one two"

@@ -19,6 +19,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -89,9 +90,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class RankedText:
-    """All words and marks of a message, and the words as one text with a blank around each, for phrases."""
+    """All words and marks of a message, and the words as one text with a blank around each, for phrases.
 
-    tokens: list[str]
+    ``counts``: how often each is there. To count a word in a list takes as long as the message is, and a pasted log
+    is a query of a thousand words.
+    """
+
+    counts: Mapping[str, int]
     line: str
     length: int
 
@@ -106,7 +111,7 @@ class RankedText:
             tokens += marks
             lines.append(" ".join(words))
             length += len(words) - repeated
-        return cls(tokens, " " + " \n ".join(lines) + " ", length)
+        return cls(Counter(tokens), " " + " \n ".join(lines) + " ", length)
 
 
 class Index(Protocol):
@@ -321,11 +326,14 @@ def _worth(part: _Part, times: float, length: float, average: float) -> float:
 
 def _times(text: RankedText, ask: Ask) -> float:
     """How often a text says what is asked for: forms of a word count as the word, a compound around it as less."""
+    counts = text.counts
     if ask.phrase:
+        if any(word not in counts for word in (ask.phrase[:-1] if ask.prefix else ask.phrase)):
+            return 0
         return text.line.count(" " + " ".join(ask.phrase) + ("" if ask.prefix else " "))
     plain = stemmed = inside = 0
     for token in ask.tokens:
-        found = text.tokens.count(token)
+        found = counts.get(token, 0)
         if found:
             if token[0] == STEM:
                 stemmed += found
@@ -334,6 +342,6 @@ def _times(text: RankedText, ask: Ask) -> float:
             else:
                 plain += found
     # a form that is stemmed stands among the words as well, and is only counted once where it is the word asked for
-    own = text.tokens.count(ask.tokens[0]) if stemmed else 0
+    own = counts.get(ask.tokens[0], 0) if stemmed else 0
     times = max(plain, plain - own + stemmed)
     return times if times else AS_PART * min(1, inside)
