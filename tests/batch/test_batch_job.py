@@ -280,6 +280,17 @@ def test_a_disk_without_room_is_said_and_the_same_job_goes_on_once_there_is_some
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 4
 
 
+def test_files_of_others_in_the_folder_of_a_result_stay(lines: Path, tmp_path: Path) -> None:
+    """``--output .`` is the folder in which a person works: editors keep what is not saved in names like these."""
+    others = [".draft.tmp", "notes/.letter.md.tmp", ".part-time.jsonl.tmp", "home/.cache/.state.tmp"]
+    for name in others:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    for fresh in (False, False, True):
+        done(lines, output=tmp_path, fresh=fresh)
+    assert [name for name in others if (tmp_path / name).is_file()] == others
+
+
 def test_a_file_that_another_run_is_writing_is_no_left_over(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     place = ResultFolder(str(tmp_path))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ KINDS = ("jsonl", "parquet")
 ROWS_AT_ONCE = 64
 """Rows of Parquet that are encoded together: views are large, and a group of rows is held in memory."""
 _TEMPORARY = ".tmp"
+_PART_IN_WORK = re.compile(r"\.part-\d{5,}\.(?:jsonl|parquet)\.[^.]+\.tmp")
 
 
 def needs(library: str, purpose: str) -> InputError:
@@ -148,12 +150,17 @@ class ResultFolder:
     def remove_left_overs(self) -> None:
         """Files that were being written when the process was killed; not those of one that writes them now."""
         if self._system is None and Path(self.address).is_dir():
-            for path in Path(self.address).rglob(f".*{_TEMPORARY}"):
+            for path in self._temporary():
                 with contextlib.suppress(FileNotFoundError):
                     with open(path, "rb") as file:
                         is_left = _locked(file.fileno())
                     if is_left:  # closed again, or Windows would not remove it
                         path.unlink()
+
+    def _temporary(self) -> list[Path]:
+        """Files of ours alone: the folder may be one in which people work."""
+        parts = [path for path in Path(self.address).glob(f".*{_TEMPORARY}") if _PART_IN_WORK.fullmatch(path.name)]
+        return [*parts, *Path(self.address, JOB).glob(f".*{_TEMPORARY}")]
 
 
 @contextlib.contextmanager
