@@ -35,7 +35,7 @@ KINDS = ("jsonl", "parquet")
 ROWS_AT_ONCE = 64
 """Rows of Parquet that are encoded together: views are large, and a group of rows is held in memory."""
 _TEMPORARY = ".tmp"
-_PART_IN_WORK = re.compile(r"\.part-\d{5,}\.(?:jsonl|parquet)\.[^.]+\.tmp")
+_PART_IN_WORK = re.compile(r"\.part-\d+\.(?:jsonl|parquet)\.[^.]+\.tmp")
 
 
 def needs(library: str, purpose: str) -> InputError:

@@ -14,7 +14,7 @@ from typing import Any
 from contextfold.calls.usage import read_usage
 from contextfold.gateway.decoding import Decoder
 from contextfold.gateway.upstream import UpstreamAnswer
-from contextfold.gateway.wires import items_kept, usage_holders, with_input
+from contextfold.gateway.wires import items_kept, usage_holders, usage_places, with_input
 
 MOST_USAGE = 8 * 1024 * 1024
 """Bytes of a plain answer that are read along for its usage."""
@@ -101,15 +101,15 @@ class AnswerTap:
 
     def _look(self, said: Any) -> None:
         self.items += items_kept(said)
-        for holder in usage_holders(said):
-            found = read_usage(holder).input_tokens
+        for place in usage_places(said):
+            found = read_usage(place).input_tokens
             if found:
                 self.input_tokens = max(found, self.input_tokens or 0)
 
     def _retell(self, said: Any) -> None:
         if self._told is not None:
-            for holder in usage_holders(said):
-                with_input(holder, self._told)
+            for usage in usage_holders(said):
+                with_input(usage, self._told)
 
 
 def _loaded(data: bytes) -> Any:

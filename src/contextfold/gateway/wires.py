@@ -315,7 +315,7 @@ def items_kept(event: Any) -> list[dict[str, Any]]:
     return [item for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
 
 
-def usage_holders(event: Any) -> list[dict[str, Any]]:
+def usage_places(event: Any) -> list[dict[str, Any]]:
     """What tells a usage in a response or an event of a stream, wherever this wire has it."""
     if isinstance(event, list):  # Gemini's stream where its client does not ask for events
         event = event[-1] if event else None
@@ -325,8 +325,13 @@ def usage_holders(event: Any) -> list[dict[str, Any]]:
     return [place for place in places if isinstance(place, dict) and _usages(place)]
 
 
-def _usages(holder: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = (holder.get(name) for name in ("usage", "usageMetadata"))
+def usage_holders(event: Any) -> list[dict[str, Any]]:
+    """The usage objects in a response or an event of a stream."""
+    return [usage for place in usage_places(event) for usage in _usages(place)]
+
+
+def _usages(place: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = (place.get(name) for name in ("usage", "usageMetadata"))
     return [usage for usage in found if isinstance(usage, dict)]
 
 
@@ -334,7 +339,7 @@ INPUT_NAMES = ("prompt_tokens", "input_tokens", "promptTokenCount")
 CACHED_NAMES = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def _input_tokens(usage: Mapping[str, Any]) -> int | None:
+def input_tokens(usage: Mapping[str, Any]) -> int | None:
     """All input tokens of a usage object, cached ones included; None where it does not say."""
     for name in INPUT_NAMES:
         count = usage.get(name)
@@ -344,16 +349,15 @@ def _input_tokens(usage: Mapping[str, Any]) -> int | None:
     return None
 
 
-def with_input(holder: Mapping[str, Any], tokens: int) -> None:
-    """Let what a holder tells be another number of input tokens; what was cached stays as it was told."""
-    for usage in _usages(holder):
-        read = _input_tokens(usage)
-        if read is None:
-            continue
-        name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
-        # Never less than the provider billed: a client that adds up costs must not be told too little.
-        more = max(0, tokens - read)
-        usage[name] += more
-        for total in ("total_tokens", "totalTokenCount"):
-            if isinstance(usage.get(total), int):
-                usage[total] += more
+def with_input(usage: dict[str, Any], tokens: int) -> None:
+    """Let a usage object tell another number of input tokens; what was cached stays as it was told."""
+    read = input_tokens(usage)
+    if read is None:
+        return
+    name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
+    # Never less than the provider billed: a client that adds up costs must not be told too little.
+    more = max(0, tokens - read)
+    usage[name] += more
+    for total in ("total_tokens", "totalTokenCount"):
+        if isinstance(usage.get(total), int):
+            usage[total] += more
