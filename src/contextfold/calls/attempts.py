@@ -98,8 +98,9 @@ class PassAttempts:
             return self._adopted(record, question)
         made, is_of_another = await self._performed(question, means, lasting=lasting)
         if is_of_another and isinstance(made, Made):
-            conversation.attempt = Prepared(made.compaction, _base(question))
-            if record := await self.ports.compute(conversation.attempt.answers, question):
+            theirs = Prepared(made.compaction, _base(question))
+            if record := await self.ports.compute(theirs.answers, question):
+                conversation.attempt = theirs
                 return self._adopted(record, question)
             made = await _performed(question, means)
         if isinstance(made, Nothing):

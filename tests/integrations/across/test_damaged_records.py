@@ -42,6 +42,7 @@ DAMAGED: dict[str, Callable[[str], Any]] = {
     "another object": lambda text: '{"covers": "many"}',
     "of a newer version": lambda text: json.dumps({**json.loads(text), "version": 99}),
     "no text": lambda text: 7,
+    "nested too deeply": lambda text: '{"a":' * 100_000 + "1" + "}" * 100_000,
 }
 
 

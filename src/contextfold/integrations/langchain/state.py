@@ -55,7 +55,7 @@ class Remembered:
         try:
             plain = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
             current, before = plain["current"], plain["before"]
-        except (ValueError, TypeError, KeyError, zlib.error) as error:
+        except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
             raise InputError(
                 f"the compaction record in the thread's state cannot be read ({type(error).__name__}: {error}): "
                 "set its key to None to go on without it"
