@@ -29,6 +29,7 @@ SEAM = {
         "check_state",
     },
     "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "begins_as_given", "is_shaped"},
+    "contextfold.calls.single_flight": {"SingleFlight"},
     "contextfold.calls.thinking": {
         "IS_CLAUDE",
         "LEAST_THINKING",

@@ -20,6 +20,7 @@ from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.calls.background import Background
+from contextfold.calls.single_flight import SingleFlight
 from contextfold.conversation.history import History, Offered
 from contextfold.conversation.pins import has_originals
 from contextfold.conversation.repair import Seen, is_clean, may_stand_between
@@ -311,6 +312,8 @@ class Memory:
         self._most_tokens = most_tokens
         self._known: OrderedDict[tuple[int, ...], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
+        self.flights = SingleFlight()
+        """The passes that are being made of them now."""
 
     def format_of(self, wire: Sequence[Any]) -> Format | None:
         """The format of a known conversation that these messages seem to continue; None if it has to be detected.

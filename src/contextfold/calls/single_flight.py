@@ -1,7 +1,7 @@
 """Several calls for the same state of one conversation at the same time: one makes the pass, the others wait for it.
 
 What belongs here: who makes it, and waiting. What does not: whether its outcome serves the call that waited
-(``calls.attempts``), and other processes (``store``, ``Request.once``).
+(``calls.attempts``, ``integrations.langchain.folding``), and other processes (``store``, ``Request.once``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
 
 from contextfold.errors import is_control_flow
 from contextfold.passes.means import Made, Nothing
@@ -25,11 +26,16 @@ class _Flight:
 
 
 class SingleFlight:
-    """The passes that are being made by one ``Compactor``. Safe in threads, and across event loops."""
+    """The passes that are being made over what one memory, or one middleware, serves. Safe in threads, and across event
+    loops."""
 
     def __init__(self) -> None:
         self._flying: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is being made is made in this process: a copy begins with nothing.
+        return type(self), ()
 
     async def made(
         self,

@@ -19,7 +19,6 @@ from contextfold.calls.counted import passed_over, text_tokens
 from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
-from contextfold.calls.single_flight import SingleFlight
 from contextfold.conversation.groups import told_of
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
@@ -60,7 +59,6 @@ class Views:
         self.same = same
         """The model that a request goes to writes its summaries."""
         self.memory = Memory(count_text, remembered)
-        self.flights = SingleFlight()
         self._strict: set[tuple[str, str | None]] = set()
 
     async def view(
@@ -184,7 +182,7 @@ class _Call:
         # collector comes.
         means_over = partial(_means, views, request, conversation.history, window.tokens)
         self.means = means_over(ports, observer, retries=is_trial)
-        self.attempts = PassAttempts(self.policy, conversation, request, self.means, means_over, views.flights)
+        self.attempts = PassAttempts(self.policy, conversation, request, self.means, means_over, views.memory.flights)
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request

@@ -12,13 +12,15 @@ known (``evicted``); else what the summary quotes of them competes with the new 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
+from contextfold.calls.single_flight import SingleFlight
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.history import History
@@ -122,6 +124,8 @@ class Folding:
     """Makes the messages that carry what a summary says; None: LangChain's one."""
     frame: int = 0
     """Tokens of the words around prose and evidence."""
+    flights: SingleFlight = field(default_factory=SingleFlight)
+    """Of two runs that fold the same messages at the same time, one asks for the summary."""
     is_news: Callable[[], bool] = lambda: True
     """Whether it is still to be said that the trigger lies below what ``keep`` holds."""
 
@@ -166,7 +170,10 @@ class Folding:
         made, has_failed = None, due.has_failed
         try:
             if not has_failed:
-                made = _summary(await self._performed(question, parting, messages, observer, ports))
+                key = await ports.compute(_key, question, parting)
+                making = partial(self._performed, question, parting, messages, observer, ports)
+                found, _ = await self.flights.made(key, making, ports, self.summary.total_seconds)
+                made = _summary(found)
         except CannotFit as error:
             observer.emit("skipped", str(error), tokens=tokens)
             return None
@@ -411,6 +418,11 @@ def _summary(made: Made | Nothing) -> SummaryRecord | None:
 def _left(question: Question) -> int:
     """How many of the history's messages have left the thread before, the first ones."""
     return len(question.messages) - question.view_messages
+
+
+def _key(question: Question, parting: _Parting) -> Hashable:
+    """Equal where the same messages leave, behind the same ones, into the same room."""
+    return question.history.fingerprint(max(parting.leaving) + 1, whole=True), parting
 
 
 def _plan(question: Question, parting: _Parting) -> Plan:

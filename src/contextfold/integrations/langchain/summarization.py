@@ -28,6 +28,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
+from contextfold.calls.single_flight import SingleFlight
 from contextfold.errors import PolicyError, plain_functions, plain_number, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import (
@@ -166,6 +167,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self._on_event = on_event
         self._evicted = LeftMessages()
         self._paid = PaidFolds()
+        self._flights = SingleFlight()
         self.instructions = instructions
         self.summary = summary or SummaryOptions()
         self.evidence = evidence
@@ -388,6 +390,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             counter=self._measure.counter,
             window=self._window(sending) or window_of(self.model),
             frame=self._frame_tokens,
+            flights=self._flights,
             is_news=self._is_news,
         )
 
