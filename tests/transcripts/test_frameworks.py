@@ -361,6 +361,23 @@ def test_parts_keep_media_errors_and_calls_without_a_result() -> None:
     assert one([*plain, {"role": "assistant", "parts": parts}]).messages[:2] == plain
 
 
+def test_chat_messages_among_those_made_of_parts_stay_as_they_are() -> None:
+    """Calls beside no words, and results in blocks, were dropped without a word, and the file could not be read."""
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    chat = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": OUTPUT}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Once more."}],
+            "tool_calls": [{**call, "id": "c2"}],
+        },
+        {"role": "tool", "tool_call_id": "c2", "content": OUTPUT},
+    ]
+    user = {"role": "user", "parts": [{"type": "text", "text": "List the files."}]}
+    assert one([user, *chat, user]).messages[1:-1] == chat
+
+
 def test_a_trajectory_of_trae_agent_is_one_conversation_with_its_answers_and_results() -> None:
     """Each request in it holds what was new alone, so each was a conversation; answers and results were in none."""
     call = {"call_id": "c1", "name": "ls", "arguments": {"path": "."}, "id": None}

@@ -20,6 +20,8 @@ ROLES = ("system", "user", "assistant", "tool")
 OF_MODEL = ("tool-call", "tool-result")
 DONE = ("output-available", "result", "completed")
 """States of a call that came to its end, perhaps without a word: a tool may give nothing."""
+OF_CHAT = ("tool_calls", "tool_call_id", "function_call")
+"""What only a chat message has: an application that changed its framework may have both kinds in one list."""
 NO_CALLS = ("tool-approval-request", "tool-approval-response")
 FILES = ("file", "image")
 
@@ -39,7 +41,7 @@ def as_messages(rows: list[dict[str, Any]]) -> list[Any]:
         info = row.get("info")
         if messages and isinstance(info, dict) and info.get("summary") is True:
             continue
-        if isinstance(row.get("content"), str) and not _has_parts(row):
+        if not _has_parts(row) and (isinstance(row.get("content"), str) or any(row.get(key) for key in OF_CHAT)):
             messages.append(row)
             continue
         for step in _steps(row):
