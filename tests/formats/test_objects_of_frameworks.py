@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,12 @@ theirs = pytest.importorskip("pydantic_ai.messages")
 from contextfold import Compactor, formats
 from contextfold.formats.pydantic_ai import split
 from contextfold.messages import Media, Opaque, ToolCall
+from contextfold.tiers import reduce
 from contextfold.tokens import TokenCounter
 
 KNOWN = formats.get("pydantic-ai")
 IMAGE = theirs.BinaryContent(b"\x89PNG" * 9, media_type="image/png")
+ERRORS: list[Any] = [{"type": "missing", "loc": ("room",), "msg": "so it was said " * 900, "input": {}}]
 MESSAGES: list[Any] = [
     theirs.ModelRequest(
         [
@@ -81,6 +84,46 @@ def test_an_edit_touches_its_own_part_only() -> None:
     assert changed == [2]
     assert rebuilt.parts[2].args == {"room": 9}
     assert rebuilt.metadata == {"own": 1}
+
+
+ROWS = [{"row": n, "said": "so it was said " * 20} for n in range(60)]
+FOUND = {"discovered_tools": [{"name": f"look_{n}", "description": "It looks. " * 30} for n in range(60)]}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*RetryPromptPart")
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda: theirs.ToolReturnPart("rows", ROWS, "c1"),
+        lambda: theirs.ToolReturnPart("search_tools", FOUND, "c1", tool_kind="tool-search"),
+        lambda: theirs.ToolReturnPart("look", ["so it was said " * 900, IMAGE], "c1"),
+        lambda: theirs.ToolReturnPart("look", ERRORS, "c1", outcome="retried"),
+        lambda: theirs.RetryPromptPart(ERRORS, tool_name="look", tool_call_id="c1"),
+        lambda: theirs.RetryPromptPart("so it was said " * 900),
+        lambda: theirs.RetryFeedbackPart(ERRORS, retry=theirs.RetryInfo("validation_error")),
+        lambda: theirs.UserPromptPart(["so it was said " * 900, theirs.TextContent("and so on " * 900, metadata={})]),
+    ],
+    ids=["list", "typed", "with image", "retried", "retry of a call", "retry", "feedback", "prompt"],
+)
+def test_what_is_shortened_can_be_stored_and_loaded_and_is_of_the_same_kind(part: Callable[[], Any]) -> None:
+    whole = part()
+    message = KNOWN.decode(theirs.ModelRequest([whole]))
+    shorter = message.with_parts(tuple(found for one in message.parts if (found := reduce(one, "oversized", 200))))
+    wire = KNOWN.encode([shorter])
+    assert TokenCounter().message(KNOWN.decode(wire[0])) < 500
+    assert wire[0].parts[0].part_kind == whole.part_kind
+    (stored,) = theirs.ModelMessagesTypeAdapter.validate_json(theirs.ModelMessagesTypeAdapter.dump_json(wire))
+    assert KNOWN.decode(stored).parts == KNOWN.decode(wire[0]).parts
+    if isinstance(whole.content, list) and IMAGE not in whole.content and whole.part_kind != "user-prompt":
+        assert wire[0].parts[0].content.startswith("[{")  # as it is told a model, and not a text inside of a list
+
+
+def test_a_file_that_was_uploaded_is_what_its_media_type_says() -> None:
+    """An image was priced as ten pages of a document."""
+    for media_type, kind in (("image/png", "image"), ("audio/mpeg", "audio"), ("application/pdf", "document")):
+        file = theirs.UploadedFile("file-1", "openai", media_type=media_type)
+        (part,) = KNOWN.decode(theirs.ModelRequest([theirs.UserPromptPart([file])])).parts
+        assert part == Media(kind, url="file-1")  # type: ignore[arg-type]
 
 
 def test_a_request_is_split_into_messages_of_one_kind_without_losing_a_part() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -189,7 +189,8 @@ def _item(source: Of) -> Text | Media | Opaque:
     if kind == "binary":
         return _binary(item, source)
     if kind == "uploaded-file":
-        return Media("document", url=item.file_id, source=source)
+        # one whose media type no one said and no ending tells may be anything
+        return Media(values.media_kind(item.media_type), url=item.file_id, source=source)
     return Opaque(kind or type(item).__name__, _text_of(item), source=source)
 
 
@@ -289,22 +290,37 @@ def _rebuilt(origin: Any, parts: Sequence[Part]) -> list[Any]:
     kind = origin.part_kind
     if kind == "user-prompt":
         return [replace(origin, content=_content(origin.content, parts))]
-    if kind in ("text", "system-prompt"):
-        return [replace(origin, content=crossing.joined_text(parts))]
     first = parts[0]
     if isinstance(first, ToolResult):
-        return [replace(origin, content=_content(origin.content, first.content), tool_call_id=first.call_id)]
+        changed = {"content": _content(origin.content, first.content), "tool_call_id": first.call_id}
+        return [replace(_without_kind(origin) if isinstance(changed["content"], str) else origin, **changed)]
+    if kind in ("text", "system-prompt", "retry-prompt", "retry-feedback"):
+        return [replace(origin, content=crossing.joined_text(parts))]
     if isinstance(first, ToolCall):
         args = values.with_arguments(origin.args, first.arguments) if first.edited else origin.args
         return [replace(origin, args=args, tool_call_id=first.id)]
     return [origin if _origin(part) is origin and not values.is_touched(part) else _built(part) for part in parts]
 
 
+def _without_kind(result: Any) -> Any:
+    """A result whose content has no longer the shape that its kind declares: of no kind, or it could not be loaded."""
+    if getattr(result, "tool_kind", None) is None:
+        return result
+    base = next(kind for kind in type(result).__mro__ if kind.__name__ == "ToolReturnPart")
+    made = {one.name: getattr(result, one.name) for one in fields(base) if one.init and one.name != "tool_kind"}
+    return base(**made)
+
+
 def _content(original: Any, parts: Sequence[Part]) -> Any:
-    """The content of a part that changed: still a text where it was one, or where nothing but text is left."""
+    """The content of a part that changed: still a text where it was one, or where nothing but text is left; so is a
+    list that was read as one text.
+    """
     sources = [part.source for part in parts]
     has_marks = any(isinstance(source, Of) and source.behind for source in sources)
-    if not has_marks and all(isinstance(part, Text) for part in parts) and not isinstance(original, list | tuple):
+    has_items = isinstance(original, list | tuple) and any(
+        isinstance(one, Of) and one.item is not None for one in sources
+    )
+    if not has_marks and not has_items and all(isinstance(part, Text) for part in parts):
         return crossing.joined_text(parts)
     items: list[Any] = []
     for part in parts:
