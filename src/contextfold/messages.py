@@ -130,6 +130,8 @@ class ToolCall(_WellFormed):
 def is_signed(block: Mapping[str, Any]) -> bool:
     """Whether a block of thinking has a signature: Anthropic's API, Bedrock, LangChain, Haystack, OpenRouter."""
     kind = block.get("type")
+    if kind == "non_standard" and isinstance(handed_on := block.get("value"), Mapping):
+        return is_signed(handed_on)
     for whole, inner, *redacted in (
         ("reasoningContent", "reasoningText", "redactedContent"),
         ("reasoning_content", "reasoning_text", "redacted_content", "redacted_thinking"),

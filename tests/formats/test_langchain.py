@@ -281,6 +281,11 @@ def test_new_messages_alone_are_flat_dumps() -> None:
             Media("image", "image/png", data="AAAA"),
         ),
         ({"type": "audio", "url": "https://a.b"}, Media("audio", url="https://a.b")),
+        ({"type": "text-plain", "text": "words", "mime_type": "text/plain"}, Text("words")),
+        (
+            {"type": "text-plain", "base64": "AAAA", "mime_type": "text/plain", "title": "a.txt"},
+            Media("document", "text/plain", data="AAAA", name="a.txt"),
+        ),
         ({"type": "file", "source_type": "text", "text": "words"}, Opaque("file", "text\nwords")),
         ({"type": "image_url", "image_url": {}}, Opaque("image_url")),
         ({"type": "non_standard", "value": {"note": "x"}}, Opaque("non_standard", "x")),

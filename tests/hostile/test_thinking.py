@@ -626,6 +626,10 @@ def test_the_provider_refuses_thinking_under_another_prefix_unless_it_may_drop_i
     assert '"signature"' not in json.dumps(provider.requests[-1].body["messages"])
 
 
+SIGNED_SHAPES = ("LiteLLM", "OpenRouter", "LangChain", "LangChain, hidden", "langchain-openrouter", "langchain-aws")
+SIGNED_SHAPES += ("Haystack",)
+
+
 def signed_message(shape: str, n: int) -> tuple[str, Any]:
     """A format and an assistant's message with signed thinking, as frameworks between the API and a caller have it."""
     words, signature = f"thought {n} " * 20, f"signature {n}"
@@ -645,14 +649,22 @@ def signed_message(shape: str, n: int) -> tuple[str, Any]:
         return "haystack", theirs.ChatMessage.from_assistant(
             f"answer {n}", reasoning=theirs.ReasoningContent(words, extra=held)
         )
+    if shape == "langchain-openrouter":
+        detail = {"type": "reasoning.text", "text": words, "signature": signature, "format": "anthropic-claude-v1"}
+        beside = {"reasoning_content": words, "reasoning_details": [detail]}
+        return "langchain", {"type": "ai", "content": f"answer {n}", "additional_kwargs": beside}
     block = {
         "LangChain": {"type": "reasoning", "reasoning": words, "extras": {"signature": signature}},
+        "LangChain, hidden": {
+            "type": "non_standard",
+            "value": {"type": "redacted_thinking", "data": f"{words}{signature}"},
+        },
         "langchain-aws": {"type": "reasoning_content", "reasoning_content": {"text": words, "signature": signature}},
     }[shape]
     return "langchain", {"type": "ai", "content": [block, {"type": "text", "text": f"answer {n}"}]}
 
 
-@pytest.mark.parametrize("shape", ["LiteLLM", "OpenRouter", "LangChain", "langchain-aws", "Haystack"])
+@pytest.mark.parametrize("shape", SIGNED_SHAPES)
 def test_signed_thinking_in_the_shapes_of_frameworks_leaves_with_the_view_that_it_was_made_under(shape: str) -> None:
     format, _ = signed_message(shape, 0)
     history: list[Any] = []

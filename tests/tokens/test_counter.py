@@ -14,6 +14,7 @@ from contextfold.formats import FORMATS
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter, count_tokens, estimate
 from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, REFERENCED_TOOL, TOOL_OVERHEAD
+from contextfold.tokens.media import rule_of
 
 COUNTER = TokenCounter()
 LENGTHS = TokenCounter(len)
@@ -63,8 +64,47 @@ def test_the_same_hidden_reasoning_counts_the_same_in_every_shape() -> None:
         {"role": "assistant", "content": "ok", "reasoning_details": [{"type": "reasoning.encrypted", "data": hidden}]},
         {"role": "assistant", "content": [{"reasoningContent": {"redactedContent": bytes(4_000)}}, {"text": "ok"}]},
         {"type": "ai", "content": [*blocks, {"type": "text", "text": "ok"}]},
+        *(
+            {"type": "ai", "content": [block, {"type": "text", "text": "ok"}]}
+            for block in (
+                {"type": "reasoning", "id": "r", "reasoning": "", "extras": {"encrypted_content": hidden}},
+                {"type": "reasoning_content", "reasoning_content": {"redacted_content": bytes(4_000)}},
+                {"type": "non_standard", "value": blocks[0]},
+            )
+        ),
+        *(
+            {"type": "ai", "content": "ok", "additional_kwargs": held}
+            for held in (
+                {"reasoning": {"type": "reasoning", "summary": [], "encrypted_content": hidden}},
+                {"reasoning_details": [{"type": "reasoning.encrypted", "data": hidden}]},
+                {"thinking_blocks": blocks},
+            )
+        ),
     ]
     assert [count_tokens([message]) for message in shapes] == [pytest.approx(1_005, abs=3)] * len(shapes)
+
+
+def test_hidden_reasoning_of_haystack_and_pydantic_ai_counts_the_same() -> None:
+    haystack = pytest.importorskip("haystack.dataclasses")
+    pydantic_ai = pytest.importorskip("pydantic_ai.messages")
+    hidden = base64.b64encode(bytes(4_000)).decode()
+    extras: list[dict[str, Any]] = [
+        {"type": "reasoning", "id": "r", "encrypted_content": hidden},
+        {"reasoning_contents": [{"type": "redacted_thinking", "data": hidden}]},
+        {"reasoning_contents": [{"reasoning_content": {"redacted_content": bytes(4_000)}}]},
+    ]
+    messages = [
+        haystack.ChatMessage.from_assistant("ok", reasoning=haystack.ReasoningContent("", extra=extra))
+        for extra in extras
+    ]
+    parts = [
+        pydantic_ai.ThinkingPart("", signature=hidden, provider_name="openai"),
+        pydantic_ai.CompactionPart(
+            content=None, provider_name="openai", provider_details={"encrypted_content": hidden}
+        ),
+    ]
+    messages += [pydantic_ai.ModelResponse([part, pydantic_ai.TextPart("ok")]) for part in parts]
+    assert [count_tokens([message]) for message in messages] == [pytest.approx(1_005, abs=3)] * len(messages)
 
 
 def test_reasoning_with_nothing_in_it_costs_nothing() -> None:
@@ -87,6 +127,9 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 PAGE = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(b"%PDF /Type /Page /").decode()}
 HIDDEN = base64.b64encode(bytes(4_000)).decode()
 LINES = "The port is 8443. " * 200
+TEXT = base64.b64encode(b"some" * 1_000).decode()
+RAN = {"type": "server_tool_result", "tool_call_id": "i", "status": "success"}
+CONVERSE = {"format": "png", "source": {"bytes": base64.b64decode(PIXELS)}}
 
 
 @pytest.mark.parametrize(
@@ -116,14 +159,31 @@ LINES = "The port is 8443. " * 200
             {"type": "web_fetch_tool_result", "content": {"source": {"type": "text", "data": LINES}}},
             estimate(LINES),
         ),
+        ("langchain", {"type": "text-plain", "mime_type": "text/plain", "base64": TEXT}, 1_000),
+        ("langchain", {"type": "video_url", "video_url": {"url": f"data:text/plain;base64,{TEXT}"}}, 1_000),
+        ("langchain", {**RAN, "output": [{"type": "image", "mime_type": "image/png", "base64": PIXELS}]}, 255),
+        (
+            "langchain",
+            {**RAN, "output": [{"type": "file", "mime_type": "application/pdf", "base64": PAGE["data"]}]},
+            2_250,
+        ),
+        ("langchain", {"type": "guard_content", "guard_content": {"image": CONVERSE}}, 255),
+        ("bedrock-converse", {"guardContent": {"image": CONVERSE}}, 350),
+        (
+            "bedrock-converse",
+            {"toolResult": {"toolUseId": "i", "type": "code_result", "content": [{"image": CONVERSE}]}},
+            350,
+        ),
     ],
 )
 def test_what_a_provider_fetched_drew_or_searched_has_its_price(format: str, wire: dict[str, Any], tokens: int) -> None:
     """Neither its base64, nor nothing."""
-    if format == "anthropic":
+    if format in ("anthropic", "bedrock-converse"):
         wire = {"role": "assistant", "content": [wire]}
+    elif format == "langchain":
+        wire = {"type": "ai", "content": [wire]}
     message = FORMATS[format].decode(wire)
-    counter = TokenCounter(media_rule="anthropic" if format == "anthropic" else "openai")
+    counter = TokenCounter(media_rule=rule_of(format))
     assert counter.message(message) == pytest.approx(tokens, rel=0.05, abs=20)
 
 

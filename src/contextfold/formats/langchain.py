@@ -43,7 +43,8 @@ ROLES = {
 KINDS = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
 CHAT_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer", "tool": "tool"}
 OPENAI_ROLE = "__openai_role__"  # where langchain-openai remembers that a system message is a developer message
-REASONING_KEY = "reasoning_content"
+REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""Keys of ``additional_kwargs`` with thinking: words, and blocks of the same words with signatures (OpenRouter's)."""
 SAID_BESIDE = ("refusal", "audio")
 """Keys of ``additional_kwargs`` where OpenAI's client puts what a model says in place of any content."""
 CALLS = "tool_calls"
@@ -65,6 +66,7 @@ MEDIA_BLOCKS: Mapping[str, MediaKind] = {
     "file": "document",
     "input_file": "document",
     "document": "document",
+    "text-plain": "document",
     "audio": "audio",
     "input_audio": "audio",
     "video": "video",
@@ -85,6 +87,10 @@ class Keyword:
     """The source of a part that stands beside the content: a key of ``additional_kwargs``, or of the message."""
 
     name: str
+    value: Any = None
+    """Of thinking."""
+    is_bound: bool = False
+    """Thinking whose signature stands in another key: they go together."""
 
 
 class LangChain:
@@ -161,10 +167,7 @@ def _decode_parts(
         return (ToolResult(call_id, inner, name=name, is_error=fields.get("status") == "error", source=content),)
     if role != "assistant":
         return values.decoded_content(content, _decode_inner_block, index)
-    parts: list[Part] = []
-    thought = keywords.get(REASONING_KEY)
-    if isinstance(thought, str) and thought:
-        parts.append(Reasoning(thought, source=Keyword(REASONING_KEY)))
+    parts: list[Part] = [*_thoughts(keywords)]
     said = ((key, keywords[key]) for key in SAID_BESIDE if keywords.get(key))
     parts.extend(Opaque(key, values.readable(value), source=Keyword(key)) for key, value in said)
     entries = _call_entries(fields, keywords, index)
@@ -175,6 +178,16 @@ def _decode_parts(
         parts.append(ToolCall(values.legacy_id(name), name, arguments, unnamed=True, source=Keyword(LEGACY)))
     parts.extend(Opaque(key, values.readable(entry), source=Keyword(key)) for key, entry in _unanswerable(fields))
     return tuple(parts)
+
+
+def _thoughts(keywords: Mapping[str, Any]) -> list[Reasoning]:
+    """Thinking beside the content; the words of it once, behind the first key that has them."""
+    thought = {name: value for name in REASONING_KEYS if (value := keywords.get(name))}
+    is_bound = any(Reasoning("", source=Keyword(name, value)).is_bound for name, value in thought.items())
+    return [
+        Reasoning(values.readable(value) if not place else "", source=Keyword(name, value, is_bound))
+        for place, (name, value) in enumerate(thought.items())
+    ]
 
 
 def _has_calls(fields: Mapping[str, Any], parts: Sequence[Part]) -> bool:
@@ -256,6 +269,8 @@ def _with_entries(parts: Sequence[Part], entries: Sequence[ToolCall]) -> list[Pa
 
 def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     kind = values.block_type(block)
+    if kind == "non_standard" and isinstance(handed_on := block.get("value"), dict):
+        kind = values.block_type(handed_on)  # a block of the provider's that LangChain has no type for
     if kind in REASONING_BLOCKS:
         return Reasoning(values.readable({key: value for key, value in block.items() if key != "extras"}), source=block)
     if kind in CALL_BLOCKS:
@@ -383,7 +398,7 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
         elif older.edited:
             legacy = keywords[LEGACY]
             keywords[LEGACY] = {**legacy, "arguments": values.with_arguments(legacy.get("arguments"), older.arguments)}
-    gone = {key for key in (REASONING_KEY, *SAID_BESIDE) if keywords.get(key) and key not in beside}
+    gone = {key for key in (*REASONING_KEYS, *SAID_BESIDE) if keywords.get(key) and key not in beside}
     return {**changes, "additional_kwargs": {key: value for key, value in keywords.items() if key not in gone}}
 
 

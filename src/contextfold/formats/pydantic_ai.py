@@ -154,7 +154,9 @@ def _decoded(part: Any) -> Iterable[Part]:
     if kind == "speech":
         return [Opaque("speech", part.transcript or "", source=source)]
     given = _plain(getattr(part, "content", None))
-    return [Opaque(kind, _readable(part, given), source=Of(part, value=given))]
+    # OpenAI's compaction is ciphertext, which stands beside the content
+    held = given if given is not None or kind != "compaction" else _plain(part.provider_details)
+    return [Opaque(kind, _readable(part, given), source=Of(part, value=held))]
 
 
 def _contents(part: Any, content: Any) -> list[Text | Media | Opaque]:

@@ -41,7 +41,7 @@ _CALLS_OF_FRAMEWORKS = frozenset({"toolRequest", "toolResponse", "toolCall", "to
 
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
-    | {"tool_call_id", "toolUseId", "media_type", "mime_type", "mimeType"}
+    | {"tool_call_id", "toolUseId", "media_type", "mime_type", "mimeType", "base64"}
 )
 """Keys whose strings are identifiers, ciphertext or types: there is nothing to read in them."""
 

@@ -9,6 +9,7 @@ frame a message, and about eight a tool call or the declaration of a tool. Other
 
 from __future__ import annotations
 
+import base64
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,10 +36,15 @@ REFERENCED_TOOL = 300
 _DECLARING = frozenset({"mcp_list_tools", "tool_search_output"})
 """Items of OpenAI's with declarations of tools, which the model reads as such: keys and numbers count, too."""
 
-_CIPHERTEXTS = ("encrypted_content", "data", "signature")
+_CIPHERTEXTS = ("encrypted_content", "data", "redactedContent", "redacted_content", "signature")
+_AROUND_CIPHERTEXTS = (
+    *("reasoningContent", "reasoningText", "reasoning_content", "reasoning_text", "reasoning_contents"),
+    *("extras", "extra", "value"),
+)
+"""Keys that blocks of reasoning have around it: Bedrock's, and those of LangChain and Haystack."""
 _BYTES_PER_TOKEN = 4
 _SHORTEST_DATA = 64
-_DATA_URL = re.compile(r"data:((?:image|audio|video)/[\w.+-]+|application/pdf)(?:;[\w.=-]+){0,8};base64,")
+_DATA_URL = re.compile(r"data:((?:image|audio|video|text|application)/[\w.+-]+)(?:;[\w.=-]+){0,8};base64,")
 _IMAGES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 """How PNG, JPEG, GIF and WebP begin in base64."""
 _DATA = re.compile(r"data:[^,]{0,200};base64,|[A-Za-z0-9+/=_\s-]{512,}\Z")
@@ -120,17 +126,13 @@ class TokenCounter:
 
     def _reasoning(self, part: Reasoning) -> int:
         """Its text, or what the ciphertext stands for where that is more, or all there is."""
-        # A signature beside a readable text repeats it, and counts nothing.
-        keys = _CIPHERTEXTS[:2] if part.text else _CIPHERTEXTS
-        if isinstance(blocks := held(part.source, "value"), list):  # blocks under a key of the message itself
-            return max(self.text(part.text), sum(_ciphertext_tokens(block, _CIPHERTEXTS[:2]) for block in blocks))
-        if isinstance(part.source, Mapping) and isinstance(content := part.source.get("reasoningContent"), Mapping):
-            hidden = content.get("redactedContent")  # Bedrock: bytes
-            signature = {} if isinstance(hidden, bytes | str) else content.get("reasoningText")
-            return max(
-                self.text(part.text), len(hidden or b"") // _BYTES_PER_TOKEN, _ciphertext_tokens(signature, keys)
-            )
-        return max(self.text(part.text), _ciphertext_tokens(part.source, keys))
+        # A signature beside a readable text repeats it, and counts nothing; nor does one beside words in another key.
+        beside = held(part.source, "value")
+        keys = _CIPHERTEXTS if beside is None and not part.text else _CIPHERTEXTS[:-1]
+        hidden = sum(
+            _ciphertext_tokens(block, keys) for block in _hidden_blocks(part.source if beside is None else beside)
+        )
+        return max(self.text(part.text), hidden)
 
     def _opaque(self, part: Opaque) -> int:
         """Its readable text and what else is in it: media by the provider's rule, and texts that only the provider can
@@ -175,13 +177,30 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
     return number
 
 
-def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
-    if not isinstance(source, Mapping):
-        return 0
+def _hidden_blocks(source: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings in which the ciphertext of a part of reasoning may stand."""
+    waiting = [source]
+    for _ in range(json_values.MOST_VALUES):
+        if not waiting:
+            return
+        found = waiting.pop()
+        if isinstance(found, list | tuple):
+            waiting.extend(found)
+        elif isinstance(found, Mapping):
+            yield found
+            waiting.extend(found[key] for key in _AROUND_CIPHERTEXTS if key in found)
+
+
+def _ciphertext_tokens(source: Mapping[str, Any], keys: Iterable[str]) -> int:
     # The provider decrypts it and bills the text in it: base64 holds three bytes in four characters, and a token is
     # about four bytes. The few hundred bytes that a cipher adds are left in.
-    held = [source[key] for key in keys if isinstance(source.get(key), str)]
-    return max((len(value) * 3 // 4 // _BYTES_PER_TOKEN for value in held), default=0)
+    held = (source.get(key) for key in keys)
+    sizes = [
+        len(value) if isinstance(value, bytes) else len(value) * 3 // 4
+        for value in held
+        if isinstance(value, str | bytes)
+    ]
+    return max(sizes, default=0) // _BYTES_PER_TOKEN
 
 
 def _held_in(value: Any) -> Iterator[Media | str | int]:
@@ -201,6 +220,9 @@ def _held_in(value: Any) -> Iterator[Media | str | int]:
             if isinstance(data, str) and (found.get("type") == "base64" or (said and "type" not in found)):
                 yield Media(_media_kind(said), media_type=said, data=data)
                 continue
+            if (medium := _medium_of_frameworks(found)) is not None:
+                yield medium
+                continue
             if isinstance(hidden := found.get("encrypted_content"), str):
                 yield hidden
             if found.get("type") == "tool_reference":
@@ -211,6 +233,22 @@ def _held_in(value: Any) -> Iterator[Media | str | int]:
                 yield Media(_media_kind(url[1]), media_type=url[1], url=found)
             elif found.startswith(_IMAGES) and image_size(found):
                 yield Media("image", data=found)
+
+
+def _medium_of_frameworks(block: Mapping[str, Any]) -> Media | None:
+    """The medium that a block of LangChain's or of Bedrock's Converse is, and nothing else."""
+    data, said = block.get("base64"), block.get("mime_type")
+    if isinstance(data, str | bytes) and isinstance(said, str):
+        return Media(_media_kind(said), media_type=said, data=_base64(data))
+    for kind in get_args(MediaKind):
+        source = inner.get("source") if isinstance(inner := block.get(kind), Mapping) else None
+        if isinstance(source, Mapping) and isinstance(data := source.get("bytes"), str | bytes):
+            return Media(kind, data=_base64(data))
+    return None
+
+
+def _base64(data: str | bytes) -> str:
+    return data if isinstance(data, str) else base64.b64encode(data).decode("ascii")
 
 
 def _media_kind(media_type: str | None) -> MediaKind:
