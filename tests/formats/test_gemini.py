@@ -43,6 +43,8 @@ def edited(wire: Any, *parts: Any) -> Any:
     [
         ({"text": "hi"}, Text("hi")),
         ({"text": "hi", "thoughtSignature": SIGNATURE}, Text("hi")),
+        ({"text": "hi", "speechMetadata": {"speaker": "Ann"}}, Text("hi")),
+        ({"text": "hi", "mediaProcessing": {"mode": "AGENTIC"}, "partMetadata": {"a": "b"}}, Text("hi")),
         ({"text": "hm", "thought": True}, Reasoning("hm")),
         ({"text": "", "thoughtSignature": SIGNATURE}, Reasoning("")),
         ({"thoughtSignature": SIGNATURE}, Reasoning("")),

@@ -114,6 +114,14 @@ def test_anthropic_counts_pixels_by_750_after_scaling(size: tuple[int, int], tok
     assert image_tokens(size, "anthropic") == tokens
 
 
+@pytest.mark.parametrize(
+    ("size", "tokens"), [((384, 384), 258), ((960, 540), 1_548), ((600, 1), 1_120), ((40, 9_000), 36 * 258)]
+)
+def test_google_counts_tiles_and_of_a_thin_image_no_more_than_of_a_wide_one(size: tuple[int, int], tokens: int) -> None:
+    """960 x 540 in six tiles is the example of Google's own page; a rule of 600 x 1 pixels was 154,800 tokens."""
+    assert image_tokens(size, "google") == tokens
+
+
 def test_an_unknown_size_has_the_stated_default() -> None:
     assert media_tokens(Media("image", url="https://example.org/a.png")) == prices.OPENAI_UNKNOWN_IMAGE
     assert media_tokens(Media("image"), "anthropic") == prices.ANTHROPIC_LARGEST_IMAGE

@@ -182,7 +182,16 @@ def _decoded_words(part: Any, place: int, index: int | None) -> Part:
     return _opaque(part, others)
 
 
-_BESIDE_TEXT = frozenset({"part_metadata", "media_resolution", "video_metadata"})
+_BESIDE_TEXT = frozenset(
+    {
+        "part_metadata",
+        "media_resolution",
+        "media_processing",
+        "video_metadata",
+        "speech_metadata",
+        "audio_transcription",
+    }
+)
 """Fields that say something about a part and hold nothing of it."""
 
 

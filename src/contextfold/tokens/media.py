@@ -39,6 +39,8 @@ ANTHROPIC_LARGEST_IMAGE = 1600
 GOOGLE_TILE = 258
 """Tokens of an image of at most 384 x 384 pixels, and of each tile of a larger one."""
 GOOGLE_SMALL_SIDE = 384
+GOOGLE_SMALLEST_TILE = 256
+"""Pixels. A rule in a page is a pixel high, and is not cut into as many tiles as it is wide."""
 GOOGLE_UNKNOWN_IMAGE = 1_120
 """Gemini 3 at its usual resolution, whatever the size; four tiles of earlier models take little less."""
 GOOGLE_PAGE_TOKENS = 560
@@ -90,7 +92,7 @@ def image_tokens(size: Size | None, rule: Rule, detail: str | None = None) -> in
     OpenAI: scaled to fit a square of 2048, then its short side to 768; 85 tokens and 170 for each tile of 512; 85 at
     low detail. Anthropic: width x height / 750, scaled down so that the long side is at most 1568 and the price at
     most about 1,600. Google: 258 for a small one, else 258 for each tile, whose
-    side is two thirds of the image's short one.
+    side is two thirds of the image's short one, and 256 pixels at least.
     """
     if rule == "google":
         return GOOGLE_UNKNOWN_IMAGE if size is None else _google_image(*size)
@@ -111,7 +113,7 @@ def _openai_image(width: int, height: int) -> int:
 def _google_image(width: int, height: int) -> int:
     if max(width, height) <= GOOGLE_SMALL_SIDE:
         return GOOGLE_TILE
-    side = max(1, int(min(width, height) / 1.5))
+    side = max(GOOGLE_SMALLEST_TILE, int(min(width, height) / 1.5))
     return max(GOOGLE_UNKNOWN_IMAGE, GOOGLE_TILE * ceil(width / side) * ceil(height / side))
 
 
