@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,13 @@ from langchain_core.messages import (
     message_to_dict,
 )
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.errors import FormatError
 from contextfold.formats.langchain import LangChain
 from contextfold.formats.langchain_shapes import shape_of
+from contextfold.formats.local_tools import BLANK_SCREENSHOT
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from contextfold.tiers import reduce
 from formats.reading import as_objects, decoded
 
 LANGCHAIN = LangChain()
@@ -404,3 +407,125 @@ def test_media_that_are_bytes_are_media_with_their_price(block: dict[str, Any], 
     assert isinstance(media, Media)
     assert (media.kind, media.media_type, media.data) == (kind, media_type, base64.b64encode(b"pixels").decode())
     assert LangChain().encode([LangChain().decode(message)]) == [message]
+
+
+# ---- tools that OpenAI has built in, and custom ones ----
+
+
+SCREEN = (
+    "data:image/png;base64,"
+    + base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (1024).to_bytes(4) * 2 + bytes(9_000)).decode()
+)
+PATCH = "*** Begin Patch\n" + "+ a line of code\n" * 400 + "*** End"
+
+
+def in_block(block: dict[str, Any], *, is_v1: bool) -> dict[str, Any]:
+    """A block of OpenAI's as ``langchain-openai`` has it."""
+    return {"type": "non_standard", "value": block} if is_v1 else block
+
+
+def of_computer(n: int, *, is_v1: bool) -> list[Any]:
+    action = {"type": "screenshot"}
+    call = {"type": "computer_call", "id": f"cu{n}", "call_id": f"c{n}", "action": action, "status": "completed"}
+    picture: Any = SCREEN if n % 2 else [{"type": "input_image", "image_url": SCREEN}]
+    shown = ToolMessage(picture, tool_call_id=f"c{n}", additional_kwargs={"type": "computer_call_output"})
+    return [AIMessage([in_block(call, is_v1=is_v1)]), shown]
+
+
+def of_patch(n: int, *, is_v1: bool) -> list[Any]:
+    operation = {"type": "create_file", "path": f"{n}.py", "diff": PATCH}
+    call = {"type": "apply_patch_call", "id": f"ap{n}", "call_id": f"c{n}", "operation": operation}
+    done = {"type": "apply_patch_call_output", "call_id": f"c{n}", "status": "completed", "output": PATCH}
+    return [AIMessage([in_block(call, is_v1=is_v1)]), HumanMessage([in_block(done, is_v1=is_v1)])]
+
+
+def of_custom(n: int, *, is_v1: bool) -> list[Any]:
+    call = {"type": "custom_tool_call", "id": f"ct{n}", "call_id": f"c{n}", "name": "apply", "input": PATCH}
+    listed = {"name": "apply", "args": {"__arg1": PATCH}, "id": f"c{n}"}
+    done = {"type": "custom_tool_call_output", "output": PATCH}
+    said = AIMessage([in_block(call, is_v1=is_v1)], tool_calls=[listed])
+    return [said, ToolMessage([done], tool_call_id=f"c{n}", name="apply")]
+
+
+KINDS_OF_CALLS = {
+    of_computer: ("computer_call", "computer_call_output"),
+    of_patch: ("apply_patch_call", "apply_patch_call_output"),
+    of_custom: ("custom_tool_call", "custom_tool_call_output"),
+}
+
+
+@pytest.mark.parametrize("is_v1", [False, True])
+@pytest.mark.parametrize("step", KINDS_OF_CALLS)
+@pytest.mark.parametrize("window", [200_000, 8_000, 3_000])
+def test_calls_to_tools_of_openai_and_what_answers_them_go_out_as_they_came_or_not_at_all(
+    step: Any, window: int, is_v1: bool
+) -> None:
+    """Also what is shortened is of the type that the API takes for it, and a custom tool is called with bare text."""
+    base = pytest.importorskip("langchain_openai.chat_models.base")
+    history = [HumanMessage("Look after it."), *(one for n in range(6) for one in step(n, is_v1=is_v1))]
+    policy = Policy(keep=("fraction", 0.6), bound_thinking=False)
+    result = Compactor(window=window, policy=policy).compact([*history, HumanMessage("And now?")])
+    if window == 200_000:
+        assert all(one is other for one, other in zip(result.messages, history, strict=False))
+    sent = base._construct_responses_api_input(result.messages)
+    call, output = KINDS_OF_CALLS[step]
+    if f'"{call}"' not in inspect.getsource(base):
+        pytest.skip(f"this langchain-openai sends no {call} again")
+    items = [item for item in sent if item["type"] != "message"]
+    assert [item["type"] for item in items] == [call, output] * (len(items) // 2)
+    assert [item["call_id"] for item in items[::2]] == [item["call_id"] for item in items[1::2]]
+    assert not any("call is not in this context" in str(item) for item in sent)
+    for item in items:
+        if item["type"] == "custom_tool_call":
+            assert item["input"].startswith("*** Begin Patch\n")
+        if item["type"] == "computer_call_output":
+            assert item["output"]["type"] == "input_image"
+            assert item["output"]["image_url"].startswith("data:image/png")
+
+
+def reduced(message: Message, tier: str, limit: int) -> Message:
+    return message.with_parts(tuple(found for part in message.parts if (found := reduce(part, tier, limit))))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_screenshot_that_left_is_a_white_picture_in_the_shape_that_it_had(n: int) -> None:
+    """The API takes nothing else there."""
+    shown = of_computer(n, is_v1=False)[1]
+    read = LANGCHAIN.decode(shown)
+    assert isinstance(read.parts[0], ToolResult)
+    assert read.parts[0].content == (Media("image", "image/png", data=SCREEN.partition(",")[2]),)
+    (left,) = LANGCHAIN.encode([reduced(read, "media", 0)])
+    url = left.content if isinstance(shown.content, str) else left.content[0]["image_url"]
+    assert url == BLANK_SCREENSHOT["image_url"]
+    assert (left.tool_call_id, left.additional_kwargs) == (shown.tool_call_id, shown.additional_kwargs)
+
+
+@pytest.mark.parametrize("is_v1", [False, True])
+def test_a_custom_call_and_its_output_are_shortened_in_all_places(is_v1: bool) -> None:
+    called, done = (LANGCHAIN.decode(one) for one in of_custom(1, is_v1=is_v1))
+    assert called.tool_calls[0] == ToolCall("c1", "apply", PATCH, custom=True)
+    assert done.parts[0] == ToolResult("c1", (Text(PATCH),), name="apply")
+    short = [
+        one.with_parts(tuple(reduce(part, "oversized", 60) or part for part in one.parts)) for one in (called, done)
+    ]
+    said, answered = LANGCHAIN.encode(short)
+    block = said.content[0]["value"] if is_v1 else said.content[0]
+    assert said.tool_calls[0]["args"] == {"__arg1": block["input"]}
+    for text in (block["input"], answered.content[0]["output"]):
+        assert text.startswith("*** Begin Patch\n+ a line of code\n")
+        assert len(text) < 400
+
+
+def test_what_the_provider_ran_itself_is_no_call_and_a_call_that_no_one_answered_is_told_as_what_it_is() -> None:
+    call, done = (one.content[0] for one in of_patch(1, is_v1=False))
+    read = LANGCHAIN.decode(AIMessage([call, done]))
+    assert [type(part) for part in read.parts] == [Opaque, Opaque]
+    unnamed = LANGCHAIN.decode(AIMessage([{"type": "tool_search_call", "call_id": None, "execution": "server"}]))
+    assert [type(part) for part in unnamed.parts] == [Opaque]
+    asked = [HumanMessage("Patch it."), AIMessage([call]), HumanMessage("Stop. What now?")]
+    _, _, placeholder, _ = Compactor(window=90_000).compact(asked).messages
+    assert isinstance(placeholder, HumanMessage)
+    assert placeholder.content[0]["type"] == "apply_patch_call_output"
+    assert (placeholder.content[0]["call_id"], placeholder.content[0]["status"]) == ("c1", "failed")
+    shown = [HumanMessage("Look."), of_computer(0, is_v1=False)[0], HumanMessage("Stop. What now?")]
+    assert "computer" in str(Compactor(window=90_000).compact(shown).messages[1].content[0]["text"])

@@ -11,14 +11,18 @@ Reference: https://python.langchain.com/api_reference/core/messages.html
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
-from contextfold.formats import crossing, values
+from contextfold.formats import crossing, local_tools, values
+from contextfold.formats import langchain_built_in as built_in
 from contextfold.formats.base import Rules
 from contextfold.formats.langchain_shapes import Shape, new_message, shape_of, type_and_fields, with_fields
+from contextfold.formats.local_tools import COMPUTER
+from contextfold.formats.openai_responses import arguments_key
 from contextfold.messages import (
     NO_METADATA,
     Media,
@@ -56,6 +60,7 @@ TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
 """Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
+CUSTOM, CUSTOM_OUTPUT = "custom_tool_call", "custom_tool_call_output"
 NAMES = ("filename", "title", "name")
 """Keys that hold a file's name."""
 WHERE = ("url", "file_data", "image_url", "file_url", "file_uri", "file_id", "id")
@@ -163,15 +168,20 @@ def _decode_parts(
             call_id = values.legacy_id(name)  # the older FunctionMessage has no id
         else:
             call_id = values.call_id(fields, "tool_call_id", "a tool message", index)
-        inner = values.decoded_content(content, _decode_inner_block, index)
-        return (ToolResult(call_id, inner, name=name, is_error=fields.get("status") == "error", source=content),)
+        local = COMPUTER if built_in.is_screenshot(keywords, content) else None
+        inner: tuple[Text | Media | Opaque, ...] = values.decoded_content(content, _decode_inner_block, index)
+        if local is not None and isinstance(content, str) and content:
+            inner = built_in.shown(content)
+        failed = fields.get("status") == "error"
+        return (ToolResult(call_id, inner, name=name, is_error=failed, local=local, source=content),)
     if role != "assistant":
-        return values.decoded_content(content, _decode_inner_block, index)
+        return values.decoded_content(content, _decode_said_block, index)
     parts: list[Part] = [*_thoughts(keywords)]
     said = ((key, keywords[key]) for key in SAID_BESIDE if keywords.get(key))
     parts.extend(Opaque(key, values.readable(value), source=Keyword(key)) for key, value in said)
     entries = _call_entries(fields, keywords, index)
-    parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
+    decode = partial(_decode_block, answered=built_in.answered_in(content))
+    parts.extend(_with_entries(values.decoded_content(content, decode, index), entries))
     legacy = keywords.get(LEGACY)
     if isinstance(legacy, Mapping) and (name := values.optional_text(legacy, "name")) and not _has_calls(fields, parts):
         arguments = _arguments(legacy.get("arguments"))
@@ -262,32 +272,43 @@ def _with_entries(parts: Sequence[Part], entries: Sequence[ToolCall]) -> list[Pa
             seen.add(part.id)
             if listed is not None:
                 source = CallSource(part.source.block, listed.source.entry)
-                part = ToolCall(listed.id, listed.name, listed.arguments, source=source)
+                # LangChain lists the text that a custom tool is called with as the one argument of a function
+                arguments = part.arguments if part.custom else listed.arguments
+                part = replace(part, name=listed.name, arguments=arguments, source=source)
         found.append(part)
     return [*found, *(call for call in entries if call.id not in seen)]
 
 
-def _decode_block(block: dict[str, Any], index: int | None) -> Part:
-    kind = values.block_type(block)
-    if kind == "non_standard" and isinstance(handed_on := block.get("value"), dict):
-        kind = values.block_type(handed_on)  # a block of the provider's that LangChain has no type for
+def _decode_block(block: dict[str, Any], index: int | None, answered: Container[Any] = ()) -> Part:
+    held = built_in.held(block)  # a block of the provider's that LangChain has no type for
+    kind = values.block_type(held)
     if kind in REASONING_BLOCKS:
         return Reasoning(values.readable({key: value for key, value in block.items() if key != "extras"}), source=block)
+    if held.get("call_id") not in answered and (call := built_in.call(block, index)) is not None:
+        return replace(call, source=CallSource(block, None))
     if kind in CALL_BLOCKS:
-        call_id = block.get("call_id") or block.get("id")
-        name = values.optional_text(block, "name") or ""
-        if call_id is None and "id" in block:
+        call_id = held.get("call_id") or held.get("id")
+        name = values.optional_text(held, "name") or ""
+        if call_id is None and "id" in held:
             return values.opaque(block)  # a block of LangChain's own: no result can answer it
         if not isinstance(call_id, str) or not call_id:
             raise FormatError(f"a {kind} block has no id", index=index)
-        return ToolCall(call_id, name, _arguments(block.get(CALL_BLOCKS[kind])), source=CallSource(block, None))
+        arguments, custom = _arguments(held.get(CALL_BLOCKS[kind])), kind == CUSTOM
+        return ToolCall(call_id, name, arguments, custom=custom, source=CallSource(block, None))
     return _decode_inner_block(block, index)
+
+
+def _decode_said_block(block: dict[str, Any], index: int | None) -> Part:
+    return built_in.output(block, index) or _decode_inner_block(block, index)
 
 
 def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
     kind = values.block_type(block)
     if kind in TEXT_BLOCKS and isinstance(block.get("text"), str):
         return Text(block["text"], source=block)
+    held = built_in.held(block)
+    if values.block_type(held) == CUSTOM_OUTPUT and isinstance(held.get("output"), str):
+        return Text(held["output"], source=block)
     if kind == "image_url":
         image = block.get("image_url")
         image = {"url": image} if isinstance(image, str) else image
@@ -351,7 +372,10 @@ def _rebuild(message: Message) -> Any:
     content = fields.get("content")
     if message.role == "tool":
         result = message.tool_results[0]
-        changes = {"content": values.rebuilt_content(content, result.content, _rebuild_block)}
+        if result.local is not None:
+            changes = {"content": built_in.rebuilt_screenshot(content, result.content)}
+        else:
+            changes = {"content": values.rebuilt_content(content, result.content, _rebuild_block)}
         if fields.get("tool_call_id") is not None:
             changes["tool_call_id"] = result.call_id
         return with_fields(message.source, changes)
@@ -406,13 +430,17 @@ def _original_id(call: ToolCall) -> str:
     source = call.source if isinstance(call.source, CallSource) else CallSource(None, None)
     if source.entry is not None:
         return str(source.entry["id"])
-    return str(source.block.get("call_id") or source.block["id"]) if source.block is not None else call.id
+    block = None if source.block is None else built_in.held(source.block)
+    return str(block.get("call_id") or block["id"]) if block is not None else call.id
 
 
 def _rebuild_entry(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     if not call.edited:
         return entry
-    return {**entry, "id": call.id, "args": values.with_arguments(entry.get("args"), call.arguments)}
+    args = entry.get("args")
+    if call.custom and isinstance(args, dict) and len(args) == 1:
+        return {**entry, "id": call.id, "args": dict.fromkeys(args, call.arguments)}
+    return {**entry, "id": call.id, "args": values.with_arguments(args, call.arguments)}
 
 
 def _rebuild_raw(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -425,17 +453,27 @@ def _rebuild_raw(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
 
 def _rebuild_block(part: Part) -> Any:
     if isinstance(part, ToolCall):
-        block = part.source.block
-        if not part.edited:
-            return block
-        key = CALL_BLOCKS[block["type"]]
-        id_key = "call_id" if block.get("call_id") else "id"
-        return {**block, id_key: part.id, key: values.with_arguments(block.get(key), part.arguments)}
+        return _rebuild_call(part)
     if part.source is not None and not values.is_touched(part):
         return part.source
-    if isinstance(part, Text) and isinstance(part.source, dict) and "text" in part.source:
-        return {**part.source, "text": part.text}
+    if isinstance(part, ToolResult):
+        return built_in.rebuilt(part)
+    if isinstance(part, Text) and isinstance(part.source, dict):
+        if "text" in part.source:
+            return {**part.source, "text": part.text}
+        return built_in.changed(part.source, {"output": part.text})
     return _build_block(part)
+
+
+def _rebuild_call(call: ToolCall) -> Any:
+    block = call.source.block
+    if not call.edited:
+        return block
+    held = built_in.held(block)
+    key = CALL_BLOCKS.get(held["type"]) or arguments_key(held)
+    id_key = "call_id" if held.get("call_id") else "id"
+    changes = {id_key: call.id, key: values.with_arguments(held.get(key), call.arguments)}
+    return built_in.changed(block, changes)
 
 
 # ---- encoding what came from elsewhere -------------------------------------------------------------------------------
@@ -447,6 +485,10 @@ def _build(run: Sequence[Message], shape: Shape) -> list[Any]:
     for message in run:
         results, said = crossing.results_and_rest(message)
         for result in results:
+            is_of_block = result.local is not None and result.call_id not in asked  # its call stands as it came
+            if is_of_block and (block := local_tools.built(result, result.text)) is not None:
+                built.append(new_message(shape, "human", {"content": [block]}))
+                continue
             fields = _result_fields(result)
             if result.name and result.call_id == values.legacy_id(result.name) and result.call_id not in asked:
                 older = {"content": fields["content"], "name": result.name}  # of a call that stands as it came

@@ -105,7 +105,7 @@ def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall
     what = f"a {kind} item"
     call_id = values.call_id(item, "call_id", what, index)
     name = values.required_text(item, "name", what, index) if kind in NAMED_CALLS else kind.removesuffix("_call")
-    value = item.get(_arguments_key(item))
+    value = item.get(arguments_key(item))
     if not isinstance(value, str | dict | None) and not (kind == local_tools.COMPUTER and isinstance(value, list)):
         raise FormatError(f"{what} has {values.kind_of(value)} for its arguments, not a string of JSON", index=index)
     arguments = value if isinstance(value, str) else values.json_text(value) if value else ""
@@ -113,7 +113,8 @@ def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall
     return ToolCall(call_id, name, arguments, custom=kind == "custom_tool_call", local=local, source=item)
 
 
-def _arguments_key(item: Mapping[str, Any]) -> str:
+def arguments_key(item: Mapping[str, Any]) -> str:
+    """Where a call has its arguments."""
     # of two shapes of one call, the other's key may be there and hold nothing
     return next((key for key in ARGUMENT_KEYS if item.get(key) is not None), "arguments")
 
@@ -154,7 +155,7 @@ def _rebuild(message: Message) -> Any:
     if part.source is source and not values.is_touched(part):
         return source
     if isinstance(part, ToolCall):
-        key = _arguments_key(source)
+        key = arguments_key(source)
         return {**source, "call_id": part.id, key: values.with_arguments(source.get(key), part.arguments)}
     if isinstance(part, ToolResult):
         output = values.rebuilt_content(source.get("output"), part.content, _rebuild_input)
