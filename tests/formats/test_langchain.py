@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.local_tools import BLANK_SCREENSHOT
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tiers import reduce
+from contextfold.tokens import count_tokens
 from formats.reading import as_objects, decoded
 
 LANGCHAIN = LangChain()
@@ -407,6 +409,21 @@ def test_media_that_are_bytes_are_media_with_their_price(block: dict[str, Any], 
     assert isinstance(media, Media)
     assert (media.kind, media.media_type, media.data) == (kind, media_type, base64.b64encode(b"pixels").decode())
     assert LangChain().encode([LangChain().decode(message)]) == [message]
+
+
+@pytest.mark.parametrize("rows", [{"rows": [{"n": n, "ok": True} for n in range(900)], "of": "x"}, list(range(3_000))])
+def test_what_a_tool_gives_as_json_is_its_text_and_stays_json_where_an_object_is_left(rows: Any) -> None:
+    """Of numbers and keys nothing was read, and 9,000 tokens of them were sized as five."""
+    message = ToolMessage([{"type": "json", "json": rows}], tool_call_id="c")
+    as_text = ToolMessage(json.dumps(rows), tool_call_id="c")
+    assert count_tokens([message]) == count_tokens([as_text]) > 5_000
+    read = LANGCHAIN.decode(message)
+    assert LANGCHAIN.encode([read])[0] is message
+    (shorter,) = LANGCHAIN.encode([reduced(read, "tool_outputs", 200)])
+    assert count_tokens([shorter]) < 250
+    (block,) = shorter.content
+    assert block["type"] == ("json" if isinstance(rows, dict) else "text")
+    assert block.get("json", {"of": "x"})["of"] == "x"
 
 
 # ---- tools that OpenAI has built in, and custom ones ----

@@ -309,6 +309,8 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
     held = built_in.held(block)
     if values.block_type(held) == CUSTOM_OUTPUT and isinstance(held.get("output"), str):
         return Text(held["output"], source=block)
+    if kind == "json" and block.get("json") is not None:
+        return Text(values.json_text(block["json"]), source=block)
     if kind == "image_url":
         image = block.get("image_url")
         image = {"url": image} if isinstance(image, str) else image
@@ -459,10 +461,17 @@ def _rebuild_block(part: Part) -> Any:
     if isinstance(part, ToolResult):
         return built_in.rebuilt(part)
     if isinstance(part, Text) and isinstance(part.source, dict):
-        if "text" in part.source:
-            return {**part.source, "text": part.text}
-        return built_in.changed(part.source, {"output": part.text})
+        return _rebuild_text(part, part.source)
     return _build_block(part)
+
+
+def _rebuild_text(part: Text, block: dict[str, Any]) -> dict[str, Any]:
+    if "text" in block:
+        return {**block, "text": part.text}
+    if "json" not in block:
+        return built_in.changed(block, {"output": part.text})
+    value = values.json_object(part.text)
+    return {**block, "json": value} if value else _build_block(part)
 
 
 def _rebuild_call(call: ToolCall) -> Any:
