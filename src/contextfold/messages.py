@@ -206,6 +206,13 @@ class Opaque(_WellFormed):
         return self.label == "compaction"
 
     @property
+    def is_approval(self) -> bool:
+        """Whether it answers a provider that asked whether its tool may run: no words, and nothing without the request
+        (OpenAI's, which in LangChain stands in a message of the user's).
+        """
+        return self.label == "mcp_approval_response"
+
+    @property
     def is_mark(self) -> bool:
         """Whether it only marks a place for the provider's cache (Bedrock's ``cachePoint``), and says nothing."""
         return isinstance(self.source, Mapping) and self.source.keys() == {"cachePoint"}
@@ -288,7 +295,9 @@ class Message(_WellFormed):
     def is_user_turn(self) -> bool:
         """Something a person (or the caller for a person) said: a user message that is more than tool results."""
         return self.role == "user" and any(
-            (isinstance(part, Text) and part.text.strip()) or (isinstance(part, Media | Opaque) and not is_mark(part))
+            (isinstance(part, Text) and part.text.strip())
+            or isinstance(part, Media)
+            or (isinstance(part, Opaque) and not part.is_mark and not part.is_approval)
             for part in self.parts
         )
 

@@ -518,6 +518,25 @@ def test_a_screenshot_that_left_is_a_white_picture_in_the_shape_that_it_had(n: i
 
 
 @pytest.mark.parametrize("is_v1", [False, True])
+@pytest.mark.parametrize("window", [3_000, 6_000])
+def test_an_approval_is_in_no_view_without_the_request_that_it_answers(window: int, is_v1: bool) -> None:
+    """It stands in a message of the user's, and was kept like one."""
+    history: list[Any] = [HumanMessage("Begin.")]
+    for n in range(10):
+        asks = {"type": "mcp_approval_request", "id": f"r{n}", "name": "roll", "arguments": "words " * 200}
+        yes = {"type": "mcp_approval_response", "approve": True, "approval_request_id": f"r{n}"}
+        ran = {"type": "mcp_call", "id": f"m{n}", "name": "roll", "arguments": "{}", "output": "out " * 300}
+        history += [AIMessage([in_block(asks, is_v1=is_v1)]), HumanMessage([in_block(yes, is_v1=is_v1)])]
+        history.append(AIMessage([in_block(ran, is_v1=is_v1), {"type": "text", "text": "rolled " * 50}]))
+    view = Compactor(window=window).compact([*history, HumanMessage("And now?")]).messages
+    contents = [message.content for message in view if isinstance(message.content, list)]
+    blocks = [block.get("value", block) for content in contents for block in content]
+    asked = {block["id"] for block in blocks if block["type"] == "mcp_approval_request"}
+    assert {block["approval_request_id"] for block in blocks if block["type"] == "mcp_approval_response"} == asked
+    assert len(view) < len(history)
+
+
+@pytest.mark.parametrize("is_v1", [False, True])
 def test_a_custom_call_and_its_output_are_shortened_in_all_places(is_v1: bool) -> None:
     called, done = (LANGCHAIN.decode(one) for one in of_custom(1, is_v1=is_v1))
     assert called.tool_calls[0] == ToolCall("c1", "apply", PATCH, custom=True)

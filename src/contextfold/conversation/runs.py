@@ -40,6 +40,8 @@ def run_of(part: Part) -> tuple[Place, str] | None:
     source = part.source
     if not isinstance(part, Opaque | ToolCall) or not isinstance(source, Mapping):
         return None
+    if source.get("type") == "non_standard" and isinstance(handed_on := source.get("value"), Mapping):
+        source = handed_on  # in a block of LangChain's
     if isinstance(part, ToolCall):
         caller = source.get("caller")
         return (

@@ -319,7 +319,7 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
             return values.media_from_url("image", image["url"], detail=detail, source=block)
     if isinstance(kind, str) and kind in MEDIA_BLOCKS:
         return _decode_media(block, MEDIA_BLOCKS[kind])
-    return values.opaque(block)
+    return values.opaque(block, values.block_type(held) or None)
 
 
 def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
