@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -92,9 +92,9 @@ class Keyword:
     """The source of a part that stands beside the content: a key of ``additional_kwargs``, or of the message."""
 
     name: str
-    value: Any = None
+    value: Any = field(default=None, repr=False)  # fingerprints tell these sources by their names
     """Of thinking."""
-    is_bound: bool = False
+    is_bound: bool = field(default=False, repr=False)
     """Thinking whose signature stands in another key: they go together."""
 
 
