@@ -493,9 +493,20 @@ def is_compiled() -> bool:
 
 def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
+    return _parted(text)[0]
+
+
+def secrets_in(text: str) -> list[str]:
+    """What ``redact`` takes out of a text: a part of it that stands alone may look like anything."""
+    return _parted(text)[1]
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    """The text without its secrets, and these."""
     if not isinstance(text, str):
         raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
     folded = at_once.folded(text)
+    secrets: list[str] = []
     for kind, pattern in zip(KINDS, _patterns(), strict=True):
         parts: list[str] = []
         done = 0
@@ -503,11 +514,21 @@ def redact(text: str) -> str:
             # Of what begins behind the end, not all that it looks at is seen.
             while (found := pattern.search(text, max(start, done), end + kind.reach)) and found.start() < end:
                 parts += (text[done : found.start()], _kept(found))
+                secrets += _lost(found)
                 done = found.end()
         if parts:
             text = "".join((*parts, text[done:]))
             folded = at_once.folded(text)
-    return text
+    return text, secrets
+
+
+def _lost(found: re.Match[str]) -> Iterator[str]:
+    """What of a match does not stay."""
+    start, end = found.span()
+    for first, last in (*sorted(found.span(name) for name, part in found.groupdict().items() if part), (end, end)):
+        if first > start:
+            yield found.string[start:first]
+        start = last
 
 
 def _stretches(folded: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:

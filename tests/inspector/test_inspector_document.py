@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from typing import Any
 
@@ -162,6 +164,20 @@ def test_keys_are_taken_out_of_everything() -> None:
     assert "[key]" in made
     assert key not in made
     assert "operator-passphrase-77" not in made
+
+
+@pytest.mark.parametrize("window", [3_000, 8_000, 16_000])
+def test_what_a_message_tells_as_a_key_by_what_stands_beside_it_is_told_nowhere_by_itself(window: int) -> None:
+    """Each line of a private key was told among what was needed and the lines that are quoted."""
+    lines = [base64.b64encode(hashlib.sha384(bytes([n])).digest()).decode() for n in range(25)]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----"])
+    messages = tool_loop(30)
+    messages[3]["content"] = f"{key}\n" + "\n".join(f"filler {n} text" for n in range(300))
+    messages[5]["content"] += "\nerror: login failed with password=tr0ubadorXy19abc on the host"
+    for place, name, value in ((-6, "text", key), (-4, "env", "password=tr0ubadorXy19abc")):
+        messages[place]["tool_calls"][0]["function"]["arguments"] = json.dumps({"path": "k.pem", name: value})
+    made = as_json(document(messages, window)).decode()
+    assert [secret for secret in (*lines, "tr0ubadorXy19abc") if secret in made] == []
 
 
 def test_a_request_that_cannot_fit_is_a_moment_with_an_error() -> None:

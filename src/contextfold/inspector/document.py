@@ -45,12 +45,17 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 from contextfold.observe import scrub
 from contextfold.recall.tools import READ, SEARCH
 from contextfold.record.compaction import Compaction, Edit, Recalled, SummaryRecord, reduce
+from contextfold.redaction import REDACTED, secrets_in
 
 VERSION = 1
 
 Scrub = Callable[[str], str]
 
 GONE = ("summarized", "dropped")
+
+_CHUNK = re.compile(r"[^\s\\\"'`,;()<>\[\]{}]{8,}")
+_ODD = re.compile(r"\d|[a-z][A-Z]")
+"""Signs of a key that stand alone, and what a plain word has not."""
 
 
 def redactor(keys: Iterable[str] = ()) -> Scrub:
@@ -133,6 +138,30 @@ class Shared:
         self._origins = Origins(messages)
         self._line_numbers: dict[tuple[str, str], int] = {}
         self._change_numbers: dict[tuple[Any, ...], int] = {}
+        self._secrets: list[str] | None = None
+        self._all_secrets = ""
+
+    def excerpt(self, text: str) -> str:
+        """What was cut out of messages, without keys: also those that a message tells by words that stand beside them,
+        as a line of a private key does not.
+        """
+        if self._secrets is None:
+            self._secrets = sorted(set(self._taken_out()), key=lambda secret: (-len(secret), secret))
+            self._all_secrets = "\n".join(self._secrets)
+        text = self.clean(text)
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return _CHUNK.sub(self._without_parts, text) if self._secrets else text
+
+    def _taken_out(self) -> Iterator[str]:
+        """The chunks of what was taken out of the messages, but for plain words: such a password is said elsewhere."""
+        for message, entry in zip(self.messages, self.entries, strict=False):
+            for part, shown in zip(message.parts, entry["parts"], strict=True):
+                for secret in secrets_in(part_text(part, str)) if REDACTED in shown["text"] else ():
+                    yield from filter(_ODD.search, _CHUNK.findall(secret))
+
+    def _without_parts(self, chunk: re.Match[str]) -> str:
+        return REDACTED if chunk[0] in self._all_secrets and _ODD.search(chunk[0]) else chunk[0]
 
     def line(self, speaker: str, text: str, gone: Collection[int]) -> int:
         """The number of a quoted line; where it came from is looked up when it is first met."""
@@ -147,7 +176,7 @@ class Shared:
             start = part["text"].find(text)
             if start >= 0:
                 return [speaker, origin, number, _units(part["text"][:start]), _units(text)]
-        return [speaker, self.clean(text), origin]
+        return [speaker, self.excerpt(text), origin]
 
     def change(self, index: int, part: int, edits: Sequence[Edit]) -> int:
         """The number of a shortened part: what tiers made of it, in pieces as ``pieces`` gives them."""
@@ -156,7 +185,7 @@ class Shared:
             before = self.messages[index].parts[part]
             alone = self.messages[index].with_parts((before,))
             left = reduce(alone, [edit.model_copy(update={"part": 0}) for edit in edits]).parts
-            became = pieces(part_text(before, self.clean), part_text(left[0], self.clean)) if left else None
+            became = pieces(part_text(before, self.clean), part_text(left[0], self.excerpt)) if left else None
             self._change_numbers[key] = len(self.changes)
             self.changes.append([index, part, ", ".join(edit.tier for edit in edits), became])
         return self._change_numbers[key]
@@ -236,7 +265,7 @@ def summary_entry(summary: SummaryRecord, after: int, shared: Shared, gone: Coll
     took = ("input_tokens", "output_tokens", "calls", "chunk_count", "max_depth", "truncated")
     return {
         "after": after,
-        "text": shared.clean(summary.text),
+        "text": shared.excerpt(summary.text),
         "evidence": quoted,
         **{name: getattr(summary, name) for name in (*names, *took)},
         "archive": shared.clean(summary.archive) if summary.archive else None,

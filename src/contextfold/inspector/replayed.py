@@ -110,7 +110,7 @@ class _Replay:
         self._columns: dict[str, list[int]] = {name: [] for name in COLUMNS}
         self._states: list[dict[str, Any]] = []
         self._marks: list[dict[str, Any]] = []
-        self._judge = Judge(talk.recording, shared.clean)
+        self._judge = Judge(talk.recording, shared.excerpt)
 
     def run(self, progress: Callable[[int], object] | None) -> dict[str, Any]:
         talk = self._talk
@@ -161,7 +161,7 @@ class _Replay:
         """What stands in the view again because the newest message asked about it."""
         noted = self._states[-1]["recalled"]
         for one in record.recalled[len(noted) :] if record is not None else ():
-            noted.append(recalled_entry(one, number, self._clean))
+            noted.append(recalled_entry(one, number, self._shared.excerpt))
 
     def _step(self, number: int, request: ReplayRequest) -> None:
         talk, columns = self._talk, self._columns

@@ -150,7 +150,7 @@ class _Run:
         for one in summary.record.recalled:
             after = places(one.after)
             if after is not None:
-                known = {**recalled_entry(one, request, self._shared.clean), "after": after}
+                known = {**recalled_entry(one, request, self._shared.excerpt), "after": after}
                 entry["recalled"].append(known)
         self._entries.append(entry)
         self._states.append(
@@ -165,7 +165,7 @@ class _Run:
     def entry(self) -> dict[str, Any]:
         talk = self._talk
         columns: dict[str, list[int]] = {name: [] for name in COLUMNS}
-        judge = Judge(talk.recording, self._shared.clean)
+        judge = Judge(talk.recording, self._shared.excerpt)
         for number, request in enumerate(pieced(talk.recording, talk.steps, self._view)):
             columns["index"].append(request.index)
             columns["history"].append(talk.recording.before[request.index])
