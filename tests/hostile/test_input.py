@@ -14,10 +14,13 @@ import pytest
 
 from contextfold import Compaction, Compactor, Policy, count_tokens, json_values, overflow
 from contextfold.errors import ContextfoldError, InputError
+from contextfold.inspector import anchors, sentences
+from contextfold.messages import Message, ToolCall
 from contextfold.recall import HistoryTools
 from contextfold.redaction import redact
 from contextfold.settings import load
 from contextfold.store import open_store
+from contextfold.summary.plans import newest_plan
 from contextfold.testing.dict_store import DictStore
 from contextfold.transcripts import read_file
 from effort import FULL, crossed
@@ -490,6 +493,23 @@ def test_the_body_of_an_error_may_be_anything(body: str) -> None:
     with quickly():
         assert overflow.classify(status=400, body=body) is None
         assert overflow.classify(RuntimeError(body)) is None
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (anchors.find, "a/b+" * 25_000),
+        (sentences.constraints, "Do it, e.g. " * 15_000),
+        (
+            lambda text: newest_plan([Message("assistant", (ToolCall("c", "TodoWrite", text),))], {"TodoWrite"}),
+            f"{' ' * 40_000}[]",
+        ),
+    ],
+    ids=["data with slashes", "abbreviations", "blanks before a todo list"],
+)
+def test_a_text_of_one_kind_of_sign_takes_as_long_as_it_is(read: Callable[[str], object], text: str) -> None:
+    with quickly():
+        read(text)
 
 
 @pytest.mark.parametrize("odd", ["5", 1.5, True, None, -1, [], float("inf")], ids=repr)

@@ -21,6 +21,9 @@ _EXTENSIONS = (
     "tmpl|ipynb"
 )
 
+_LONGEST_RUN = 600
+"""Signs of paths in a row in which one may begin: of data without a blank each place would be looked at from each."""
+
 # One alternation, scanned left to right: the first kind that fits at a position takes the whole span,
 # so a URL is one anchor and not a URL, a path and three words.
 _ANCHOR = re.compile(
@@ -29,7 +32,8 @@ _ANCHOR = re.compile(
     | (?P<email>  \b[\w.+-]{{1,300}}@[\w-]+(?:\.[\w-]+)+ )
     | (?P<uuid>   \b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b )
     | (?P<path>   (?<![\w/])(?:~|\.{{1,2}})?(?:/[\w.@+-]*[\w@+-]){{2,}}
-                | (?<![\w/.])[\w.@+-]{{0,300}}\w(?:/[\w.@+-]*[\w@+-])+\.\w{{1,8}}\b
+                | (?<![\w/.])(?=[\w.@+/-]{{1,{_LONGEST_RUN}}}+(?![\w.@+/-]))
+                  [\w.@+-]{{0,300}}\w(?:/[\w.@+-]*[\w@+-])+\.\w{{1,8}}\b
                 | \b[A-Za-z]:\\[\w\\.-]+\w
                 | (?<![\w/.])[\w-]{{2,300}}(?:\.[\w-]+)*\.(?:{_EXTENSIONS})\b )
     | (?P<dotted> \b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){{2,}}\b )

@@ -21,6 +21,8 @@ _ABBREVIATION = re.compile(
     r"|Std|Min|Str)|\b[A-Za-z]|\b\d{1,2})\.$"
 )
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？!?]+[」』”’）]*")
+_REACH = 16
+"""Characters before the end of a sentence in which an abbreviation would begin."""
 _WEIGHED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -73,7 +75,7 @@ def _lines(text: str) -> Iterator[str]:
 def _of_line(line: str) -> Iterator[str]:
     start = 0
     for end in _END.finditer(line):
-        if end.group().startswith(".") and _ABBREVIATION.search(line[start : end.end()]):
+        if end.group().startswith(".") and _ABBREVIATION.search(line, max(start, end.end() - _REACH), end.end()):
             continue
         yield line[start : end.end()].strip()
         start = end.end()

@@ -22,7 +22,7 @@ ADDS, UPDATES = "TaskCreate", "TaskUpdate"
 
 _NUMBER = re.compile(r"#(\w+)")
 _ASKS = re.compile(
-    r'\s*(?:\{\s*(?:"\w+"\s*:\s*null\s*|"operation"\s*:\s*"read"\s*(?:,\s*"\w+"\s*:\s*\[\s*\]\s*)?)?\})?\s*'
+    r'\s*+(?:\{\s*(?:"\w+"\s*:\s*null\s*|"operation"\s*:\s*"read"\s*(?:,\s*"\w+"\s*:\s*\[\s*\]\s*)?)?\})?\s*'
 )
 _MERGES = re.compile(r'"merge"\s*:\s*true')
 """Of a todo list: what it does not say stays as it was."""
