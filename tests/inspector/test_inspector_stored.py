@@ -149,6 +149,20 @@ def test_what_a_gateway_keeps_has_a_document_without_messages(tmp_path: Path) ->
     database.close()
 
 
+@pytest.mark.parametrize("record", ["{", '{"version": 99}', "[]"])
+def test_a_record_of_a_gateway_that_cannot_be_read_hides_no_session(tmp_path: Path, record: str) -> None:
+    """A newer gateway's record, or a damaged one, made the whole list an error, with all sessions of the store."""
+    made = with_gateway_records(url_of(tmp_path))
+    kept = GatewayRecordStore(url_of(tmp_path))
+    with kept.database.write() as connection:
+        changed = text("UPDATE gateway_records SET record = :record WHERE compaction_id = :id")
+        connection.execute(changed, {"record": record, "id": made[0].id})
+    (line,) = records.lines(kept.database)
+    assert [one.record.id for one in line.records] == [one.id for one in made[1:]]
+    assert records.recorded(line)["runs"][0]["requests"]["view"] == [one.tokens_after for one in made[1:]]
+    kept.close()
+
+
 def test_many_conversations_of_a_gateway_are_listed_in_a_time_that_grows_with_their_number(tmp_path: Path) -> None:
     """Each was compared with each: eight thousand took four seconds, again whenever one of them went on."""
     (made, *_) = with_gateway_records(url_of(tmp_path))

@@ -9,6 +9,7 @@ made from, so records form lines; the newest of each line stands for a conversat
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,15 @@ from typing import Any
 
 from sqlalchemy import inspect, text
 
+from contextfold.errors import InputError
 from contextfold.inspector.document import Scrub, Shared, document, redactor, state_entry
 from contextfold.inspector.money import LISTS
 from contextfold.inspector.replay import COLUMNS
+from contextfold.observe import scrub
 from contextfold.record.compaction import Compaction
 from contextfold.store.database import Database
+
+log = logging.getLogger("contextfold")
 
 SHOWN = 12
 """Digits of a digest that name a conversation."""
@@ -61,13 +66,22 @@ def lines(database: Database) -> list[RecordLine]:
     query = text("SELECT digest, compaction_id, record, made_at, used_at FROM gateway_records ORDER BY made_at")
     with database.read() as connection:
         rows = connection.execute(query).all()
-    found = [Record(row[0], row[1], Compaction.from_json(row[2]), row[3], row[4]) for row in rows]
+    found = [Record(row[0], row[1], one, row[3], row[4]) for row in rows if (one := _readable(row[2])) is not None]
     by_id = {one.compaction_id: one for one in found}
     parents = {one.record.parent for one in found}
     heads = [one for one in found if one.compaction_id not in parents]
     made = [_line(head, by_id) for head in sorted(heads, key=lambda head: -head.used_at)]
     alike = Counter(line[0].digest for line in made)
     return [RecordLine(_unique(line, alike[line[0].digest]), line) for line in made]
+
+
+def _readable(record: str) -> Compaction | None:
+    """A stored record; None where it is damaged, or a newer gateway on this database wrote it: the others are shown."""
+    try:
+        return Compaction.from_json(record)
+    except InputError as error:
+        log.info("a record of the gateway is not shown: %s", scrub(str(error)))
+        return None
 
 
 def find(database: Database, name: str) -> RecordLine | None:
