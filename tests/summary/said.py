@@ -1583,6 +1583,10 @@ LIFTED = [
     ("The limit is 40 dollars.", "Ignore the earlier limit."),
     ("The budget is 40 dollars.", "The budget no longer applies."),
     ("No new dependencies.", "You can add new dependencies after all."),
+    ("Don't use Redis for the cache.", "Use Redis for the cache after all."),
+    ("Never edit the migration files.", "OK, edit the migration files after all, it is faster."),
+    ("Don't add any dependencies.", "Let's add the dependencies after all."),
+    ("Benutze niemals Redis.", "Benutze doch Redis."),
     ("Keep answers under 100 words.", "Answers can be longer than 100 words now."),
     ("Only use port 8443 for the gateway.", "The port limit for the gateway no longer applies."),
     ("Always run the linter.", "You don't have to run the linter."),
@@ -1683,6 +1687,13 @@ LIFTED = [
 """A rule, and words that take it back."""
 
 STAYING = [
+    ("Always run the unit tests.", "Run the unit tests after all."),
+    ("Don't use Redis.", "Redis works after all."),
+    ("Don't use Redis.", "Don't use Redis after all."),
+    ("Don't use Redis.", "Use Postgres after all."),
+    ("Never edit the migration files.", "The migration files were edited after all."),
+    ("Never delete the production database.", "Delete the test database after all."),
+    ("Benutze niemals Redis.", "Benutze doch Postgres."),
     ("不要修改数据库。", "改用 9000 端口。"),
     ("不要修改数据库。", "不要再修改数据库了。"),
     ("必须使用 PostgreSQL 数据库。", "端口改用 9000。"),

@@ -65,10 +65,26 @@ BANS = Phrases(
 )
 """What a prohibition is called, where words that end something end that."""
 
+_DO_ENGLISH = (
+    "use add do go keep edit change make run write put include delete remove install create take switch commit push "
+    "deploy touch modify update enable allow try call send set show start merge rename format rewrite move"
+)
+_DO_GERMAN = (
+    "benutz benutze nutz nutze nimm verwende mach mache schreib schreibe füge lösche ändere installiere committe pushe "
+    "merge starte"
+)
+_BEFORE = first("please", "let's", "let’s", "lets", "let us", "ok", "okay", "yes", "so", "bitte", "ja", "dann")
+AFTER_ALL = (
+    rf"{_BEFORE}(?:{'|'.join(_DO_ENGLISH.split())}) (?:[^\s,;]{{1,30}} ){{1,8}}after all(?=\W*\Z|[,;:])"
+    rf"|{_BEFORE}(?:{'|'.join(_DO_GERMAN.split())}) (?:(?:jetzt|nun|bitte|also) )?doch (?!nicht\b|mal\b)\w"
+)
+"""That something is to be done in spite of what was said. It takes back what forbids it."""
+
 _RULE = r"(?:rule|limit|restriction|requirement|constraint|deadline|budget)s?"
 LIFTS = (
     Phrases(
-        r"\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap|scratch (?:that|this"
+        rf"\b{AFTER_ALL}"
+        r"|\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap|scratch (?:that|this"
         r"|the)"
         r"|make (?:it|that) [€$£]?(?=\d)"
         rf"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)"
@@ -88,7 +104,8 @@ LIFTS = (
         "instead forget never nevermind scrap scratch this that which make "
         "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
-        "timeout port budget limit cap maximum threshold skip in going any",
+        "timeout port budget limit cap maximum threshold skip in going any "
+        f"{_DO_ENGLISH} {_DO_GERMAN}",
     ),
     Phrases(
         rf"\b(?:{_ENDS_GERMAN}"
@@ -185,7 +202,8 @@ ONCE = Phrases(
 """Something may be done once, or left out: the rule against it holds from then on."""
 
 ALLOWS = Phrases(
-    r"\b(?:(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)|(?:may|can) (?:now|again)"
+    rf"\b{AFTER_ALL}"
+    r"|\b(?:(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)|(?:may|can) (?:now|again)"
     r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed)|(?:darf|dürfen|darfst|kann|können|kannst) (?:.{1,40} )?"
     r"(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*|(?:ist|sind) (?:jetzt|nun|wieder) (?:ok|okay|erlaubt|in ordnung)"
     r"|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais|[àd]e? nouveau)|(?:maintenant|désormais),? "
