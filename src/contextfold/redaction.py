@@ -57,7 +57,7 @@ _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
 _WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
 _OPEN = r"\\{0,16}[\"']?"
 _NO_SECRET = (
-    r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|\d{1,6}[→\t]"
+    r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}(?:[(\[]|\.\w)|[A-Za-z_]{1,61}\.|\d{1,6}[→\t]"
     r"|(?:none|null|true|false|required|optional|undefined|await|str|string|bytes)\b)"
 )
 

@@ -171,6 +171,8 @@ def test_an_english_name_of_a_secret_counts_in_a_sentence_of_another_language(te
         (f"dckr_pat_{MIXED}xyz1234 pcsk_{MIXED}{MIXED}{MIXED}", MIXED),
         (f"rubygems_{HEX}{HEX[:16]} lsv2_pt_{HEX}_{HEX[:10]} fc-{HEX} key-{HEX}", HEX),
         (f'k = "-----BEGIN PRIVATE KEY-----\\n" "{MIXED}" "-----END PRIVATE KEY-----"', MIXED),
+        ("The password: Hunter2SecretPw77. Use it.", "Hunter2SecretPw77"),
+        ("Set api_key=abc123def456ghi.", "abc123def456ghi"),
     ],
 )
 def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: str, secret: str) -> None:
@@ -285,6 +287,9 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "비밀번호는 8자 이상, 토큰은 4096개입니다.",
         "The API key is stored/in/config2.yaml, the secret is my-app-secret-v2-prod, the token is next_token_of_user_2",
         "token是gpt-4o-mini的，token为0时报错，token是base64编码，secret为my_k8s_secret_name2，password是string类型",
+        "password: required.",
+        "password = config2.password",
+        "token: v1.2.",
     ],
 )
 def test_words_stay(text: str) -> None:
