@@ -367,6 +367,24 @@ def test_what_is_recalled_brings_no_secret_back(clean: bool) -> None:
     assert ("correcthorse" in out.compaction.to_json()) is not clean
 
 
+@pytest.mark.parametrize(
+    "secret", ["DB_PASSWORD=c0rrecthorse", "password: C0rrectHorse", "sk-ant-api03-C0rrectHorse-1"]
+)
+def test_why_something_is_recalled_tells_no_secret_that_was_asked_about(secret: str) -> None:
+    """The reason names the words that were found, as the index has them."""
+    names = [" ".join(f"part_{n}_{k}.py fails in step_{n * k}" for k in range(20)) for n in range(80)]
+    talk = [{"role": ("user", "assistant")[n % 2], "content": said} for n, said in enumerate(names)]
+    told = {"role": "assistant", "content": f"The ledger of the Lisbon depot opens with {secret} at noon."}
+    history = [{"role": "user", "content": "start"}, told, *talk]
+    compactor = Compactor(window=4_000, policy=Policy(redact=True, recall=True))
+    first = compactor.compact(history)
+    asked = {"role": "user", "content": f"Does the ledger of the Lisbon depot open with {secret} still?"}
+    out = compactor.compact([*history, asked], first.compaction)
+    assert out.compaction is not None
+    assert "lisbon" in out.compaction.recalled[0].reason
+    assert "c0rrect" not in out.compaction.to_json().lower()
+
+
 def test_without_the_option_originals_are_archived_word_for_word(tmp_path: Path) -> None:
     Compactor(window=4_000).compact(conversation(), archive=open_archive(tmp_path.as_uri()).thread("t"))
     archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())

@@ -168,7 +168,8 @@ def block(question: Question, asked: Asked, answers: Sequence[Evicted], *, total
     if not quotes:
         return None
     best = max(used, key=lambda one: one.share)
-    reason = f"{best.share:.0%} of what was asked: {', '.join(best.held[:6])}"
+    told = _without_secrets(best.held, history.messages[asked.after])
+    reason = f"{best.share:.0%} of what was asked: {', '.join(told[:6])}"
     return Recalled(
         after=asked.after,
         digest=digest(history.messages[asked.after]).hex(),
@@ -177,6 +178,13 @@ def block(question: Question, asked: Asked, answers: Sequence[Evicted], *, total
         reason=redact(reason) if is_clean else reason,
         tokens=count(text),
     )
+
+
+def _without_secrets(held: Sequence[str], message: Message) -> list[str]:
+    """The words that a message asks for besides its secrets: a word of the index no longer looks like a part of one."""
+    units = _query(redacted(message)).units
+    asked = {" ".join(one.words) for unit in units for one in (unit, *unit.instead)}
+    return [word for word in held if word in asked]
 
 
 def searchable(history: History, stop: int) -> MemoryIndex:
