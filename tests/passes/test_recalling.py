@@ -62,6 +62,27 @@ def test_what_is_asked_about_stands_behind_the_question_word_for_word() -> None:
     assert "gateway" in entry.reason
 
 
+@pytest.mark.parametrize(
+    ("fact", "question"),
+    [
+        ("It is src/billing_core.py where halves are rounded to even.", "And src/billing_core.py?"),
+        ("Behind TCK-0042 stood nothing but a lost packet.", "What was TCK-0042?"),
+        ("Halves are rounded by `verify_total` alone.", "And verify_total?"),
+        ("The café is closed since Tuesday.", "And the cafe?"),
+        ("One group has left the room.", "And the groups?"),
+    ],
+)
+def test_a_line_answers_that_has_a_name_or_another_form_of_a_word(fact: str, question: str) -> None:
+    """Its words were looked for as the index has them: a question about nothing but a file brought nothing back."""
+    policy = Policy(recall=True, evidence=False)
+    compactor = Compactor(window=WINDOW, policy=policy, summarizer=lambda prompt: "The parts were gone through.")
+    history = talk({3: f"{fact}\n"})
+    before = compactor.compact(history)
+    assert fact not in text_of(before.messages)
+    out = asked(compactor, history, question, before.compaction)
+    assert fact in out.messages[-1]["content"]
+
+
 def test_off_means_off_and_nothing_comes_where_nothing_answers() -> None:
     history = talk({3: FACTS[0]})
     for policy, question in (

@@ -26,9 +26,10 @@ from contextfold.evidence import Line, lines_of
 from contextfold.messages import Message, Text, ToolResult, texts
 from contextfold.passes.material import redacted
 from contextfold.passes.question import Question
+from contextfold.recall import stems
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import rank
-from contextfold.recall.words import Query, parse_query
+from contextfold.recall.words import Query, parse_query, words_of
 from contextfold.record.compaction import Recalled
 from contextfold.record.view import apply
 from contextfold.redaction import redact
@@ -210,7 +211,7 @@ def _shown(question: Question) -> str:
 def _quotes(answer: Evicted, shown: str, total: int) -> Iterator[_Quote]:
     """The lines of a message that hold most of what was found, with those around them, less what is in the view."""
     lines = lines_of(answer.message)
-    worth = [sum(word in line.text.lower() for word in answer.held) for line in lines]
+    worth = _worths([line.text.lower() for line in lines], answer.held)
     most = max(worth, default=0)
     best = next((n for n, line in enumerate(lines) if most and worth[n] == most and _is_new(line, shown)), None)
     # The line that answers is in the view: what stands around it says nothing without it.
@@ -221,6 +222,23 @@ def _quotes(answer: Evicted, shown: str, total: int) -> Iterator[_Quote]:
     for n in (best, *(n for k in range(1, around + 1) for n in (best + k, best - k))):
         if 0 <= n < len(lines) and _is_new(lines[n], shown):
             yield _Quote(answer.number, n, lines[n].source, lines[n].text, when)
+
+
+def _worths(lines: Sequence[str], held: Sequence[str]) -> list[int]:
+    """How many of the words that were found each line has. They are words of the index: a name such as ``src/app.py``
+    is several, without their signs, and others stand in another form. Those are looked for in the words of the lines.
+    """
+    whole = "\n".join(lines)
+    folded = [(word, *(form for form in stems.variants(word) if len(form) > 3)) for word in held if word not in whole]
+    begin = [form.partition(" ")[0] for forms in folded for form in forms]
+    worths: list[int] = []
+    for line in lines:
+        worth = sum(word in line for word in held)
+        if folded and (not line.isascii() or any(map(line.__contains__, begin))):
+            words = " ".join(words_of(line))
+            worth += sum(any(form in words for form in forms) for forms in folded)
+        worths.append(worth)
+    return worths
 
 
 def _is_new(line: Line, shown: str) -> bool:
