@@ -37,6 +37,10 @@ PATIENCE = 60
 """Seconds after which a test says that something hangs. Nothing here promises to be fast."""
 
 
+class DriverError(Exception):
+    """What the database of someone's own tables raises; none of ours."""
+
+
 class Gate:
     """A summarizer that waits until it is let through, and counts."""
 
@@ -289,6 +293,44 @@ def test_a_summarizer_that_fails_in_the_background_changes_nothing(store: SQLSto
     assert not session.state().is_summarizing
 
 
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), DriverError("away")], ids=["our store", "own tables"])
+def test_a_store_that_fails_in_the_background_is_told_and_changes_nothing(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, told, lost = DictStore(), Told(), []
+    monkeypatch.setattr(threading, "excepthook", lost.append)
+
+    def fails(*arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(store, "record_summary", fails)
+    session = opened(store, None, told)
+    session.append(said(12, 240))
+    assert session.view() == said(12, 240)
+    session.join()
+    assert told.names().count("background_failed") == 1
+    assert lost == []
+    assert not session.state().is_summarizing
+
+
+def test_another_worker_is_waited_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may write for an hour, and its worker renews the lease all the while."""
+    store, waits = DictStore(), []
+    session = opened(store, background=False)
+    session.append(said(12, 240))
+    assert store.acquire_lease(session.thread, "other", 3_600)
+
+    async def sleep(ports: Any, seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 5_000:
+            store.release_lease(session.thread, "other")
+
+    monkeypatch.setattr(SyncPorts, "sleep", sleep)
+    assert session.compact().changed
+    assert waits[:6] == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5]
+    assert set(waits[6:]) == {0.5}
+
+
 def _raising() -> Any:
     from contextfold import Policy
 
@@ -522,8 +564,9 @@ def test_a_task_that_is_cancelled_at_any_moment_leaves_no_lease_behind(sqlite_st
         wait_for(lambda: not session.state().is_summarizing)
 
 
-def test_a_keeper_tries_again_while_the_store_is_away_and_gives_up_what_is_lost() -> None:
-    answers: list[Any] = [StoreUnavailable("away"), True, False]
+@pytest.mark.parametrize("away", [StoreUnavailable("away"), DriverError("away")], ids=["our store", "own tables"])
+def test_a_keeper_tries_again_while_the_store_is_away_and_gives_up_what_is_lost(away: Exception) -> None:
+    answers: list[Any] = [away, True, False]
     said: list[Any] = []
 
     def renew() -> bool:

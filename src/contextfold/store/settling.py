@@ -60,7 +60,8 @@ class Settling:
         """What was asked for and is not done yet."""
         self.changed = False
         self.before: int | None = None
-        self.waited = 0
+        self.wait = 0.0
+        """Seconds that it was last waited for another worker; 0 before the first time."""
 
     @classmethod
     async def of(cls, flow: Flow, request: SessionRequest, ports: Ports, observer: Observer) -> Settling:
@@ -216,13 +217,13 @@ class Settling:
 
     async def _wait(self, loaded: Loaded) -> None:
         state = loaded.state
-        if not self.waited:
+        if not self.wait:
             seconds = self.flow.options.lease_seconds
             whose = f"another worker is summarizing {self.flow.thread}"
             text = f"{whose}: it is waited for, if it died for up to {seconds:g} seconds"
             self._tell_progress(text, loaded, waiting=True)
-        await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
-        self.waited += 1
+        self.wait = min(LONGEST_WAIT, 2 * self.wait or FIRST_WAIT)
+        await self.ports.sleep(self.wait)
         now = await self.reader.state(self.ports)
         # The other worker's summary will do, unless there were instructions.
         if now.revision != state.revision and not self.request.instructions:
