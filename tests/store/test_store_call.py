@@ -266,6 +266,35 @@ def test_an_answer_that_cannot_be_appended_is_not_lost_with_it(color: str, sqlit
     assert pickle.loads(pickle.dumps(lost.value)).response is None
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_an_answer_that_tables_of_ones_own_do_not_take_is_not_lost_with_it(
+    color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They raise what their database raises; an error that has a response of its own keeps that."""
+
+    class DriverError(Exception):
+        pass
+
+    class HttpError(Exception):
+        response = "503"
+
+    store = DictStore()
+    session = Compactor(window=8_000).session("one", store)
+    for error, found in ((DriverError("gone"), ANSWER), (HttpError("gone"), "503")):
+
+        def fails(*arguments: Any, error: Exception = error, **named: Any) -> int:
+            raise error
+
+        def answer(response: Any, fails: Any = fails) -> list[Any]:
+            monkeypatch.setattr(store, "append", fails)
+            return [response]
+
+        with pytest.raises(type(error)) as lost:
+            asyncio.run(in_color(color, session, lambda view: ANSWER, turns(1)[:1], answer=answer))
+        assert lost.value.response == found  # type: ignore[attr-defined]
+        monkeypatch.undo()
+
+
 def test_answers_that_take_long_keep_no_other_session_waiting_for_a_thread(sqlite_store: SQLStore) -> None:
     """Blocking clients in async code: a process has forty threads for short work, and more conversations than that."""
     gate = threading.Event()

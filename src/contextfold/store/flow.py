@@ -22,7 +22,7 @@ from typing import Any
 
 from contextfold.calls.background import Background
 from contextfold.conversation.ledger import Account
-from contextfold.errors import ContextfoldError, reason
+from contextfold.errors import is_control_flow, reason
 from contextfold.limits import Limits
 from contextfold.observe import Observer
 from contextfold.passes.perform import Archiver
@@ -172,5 +172,8 @@ class Flow:
             settling = await Settling.of(self, replace(request, forced="background"), ports, observer)
             await settling.prepare()
         # No caller waits for a summary in the background, so what goes wrong with it must not end the caller's turn.
-        except ContextfoldError as error:
+        # Tables of anyone's own raise what their database raises.
+        except Exception as error:
+            if is_control_flow(error):
+                raise
             observer.emit("background_failed", reason(error), error=type(error).__name__)

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.errors import StoreError
 from contextfold.ports import Ports, SyncPorts, run
 from contextfold.store.reading import ask
 from contextfold.store.values import Thread
@@ -84,8 +83,9 @@ class Keeper:
     def _renew(self, lease: Lease) -> None:
         try:
             lease.lost = not lease.renew()
-        except StoreError:
-            # A store that cannot be reached may be back before the lease expires.
+        except Exception:  # noqa: BLE001 - tables of anyone's own raise what their database raises
+            # A store that cannot be reached may be back before the lease expires; and this thread keeps the leases of
+            # all other sessions as well.
             lease.due = time.monotonic() + lease.seconds / RENEWALS / 4
             return
         lease.due = time.monotonic() + lease.seconds / RENEWALS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,12 +17,12 @@ from typing import Any, TypeVar, overload
 from contextfold.calls.request import UNLIMITED, CompactionResult, check_archive
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import (
-    ContextfoldError,
     InputError,
     check_callable,
     check_cancel,
     check_send,
     check_tools,
+    held,
     message_list,
     shown,
     system_text,
@@ -435,8 +436,10 @@ class Session:
         if answer is not None:
             try:
                 await self._keep(await ports.call(answer, response), ports)
-            except ContextfoldError as error:
-                error.response = response
+            except Exception as error:  # tables of anyone's own raise what their database raises
+                if held(error, "response") is None:
+                    with suppress(Exception):  # a class may take no attribute
+                        error.response = response  # type: ignore[attr-defined]
                 raise
         if on_result is not None:
             await hand_over(ports, on_result, result)
