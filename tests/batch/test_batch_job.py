@@ -291,6 +291,74 @@ def test_files_of_others_in_the_folder_of_a_result_stay(lines: Path, tmp_path: P
     assert [name for name in others if (tmp_path / name).is_file()] == others
 
 
+SPARKS = ("part-00000-5f3c.snappy.parquet", "part-00001-5f3c.jsonl", "part-00900.jsonl", "_job/notes.json")
+"""Names as other programs give them to parts of theirs."""
+
+
+@pytest.mark.parametrize("kind", [None, "parquet"])
+def test_fresh_removes_what_a_job_wrote_and_nothing_else(
+    kind: str | None, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out"
+    cut(monkeypatch)
+    assert done(lines, output=output).parts > 1
+    for name in SPARKS:
+        (output / name).write_text("of another program")
+    cut(monkeypatch, 1_000_000)
+    assert done(lines, output=output, fresh=True, kind=kind).parts == 1
+    ours = {f"part-00000.{kind or 'jsonl'}", "_job/plan.json", "_job/00000.json", "_job/summary.json"}
+    assert {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()} == {*SPARKS, *ours}
+    assert {(output / name).read_text() for name in SPARKS} == {"of another program"}
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("name", ["part-00000.jsonl", "part-00007.parquet", SPARKS[0]])
+def test_parts_that_no_job_wrote_are_neither_removed_nor_mixed_with_ours(
+    name: str, fresh: bool, lines: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("of another program")
+    with pytest.raises(InputError, match="holds parts of another job, and no plan: give another --output, or move"):
+        done(lines, output=tmp_path / "out", fresh=fresh)
+    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["of another program"]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_no_part_takes_the_place_of_another_programs_file(fresh: bool, lines: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(lines.read_bytes())
+    done(folder, output=output)
+    (output / "part-00001.jsonl").write_text("of another program")
+    (folder / "b.jsonl").write_bytes(lines.read_bytes())
+    with pytest.raises(InputError, match=r"holds part-00001\.jsonl, which no job of contextfold wrote there"):
+        done(folder, output=output, fresh=fresh)
+    assert (output / "part-00001.jsonl").read_text() == "of another program"
+    assert len(lines_of(output / "part-00000.jsonl")) == 14
+
+
+def test_a_job_begun_again_may_be_stopped_while_it_removes(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, remove = tmp_path / "out", ResultFolder.remove
+    cut(monkeypatch)
+    expected = done(lines, output=output).parts
+    for left in range(2 * expected + 2):
+        budget = iter(range(left))
+
+        def stopped(place: ResultFolder, name: str, budget: Any = budget) -> None:
+            if next(budget, None) is None:
+                raise KeyboardInterrupt
+            remove(place, name)
+
+        monkeypatch.setattr(ResultFolder, "remove", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            done(lines, output=output, fresh=True)
+        monkeypatch.setattr(ResultFolder, "remove", remove)
+        assert done(lines, output=output, fresh=True).parts == expected
+        assert len(rows_of(output)) == 14
+
+
 def test_a_file_that_another_run_is_writing_is_no_left_over(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     place = ResultFolder(str(tmp_path))

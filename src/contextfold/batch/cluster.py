@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from contextfold.batch.outputs import JOB, ResultFolder, needs, parsed, to_json
+from contextfold.batch.outputs import ATTEMPTS, JOB, ResultFolder, needs, parsed, to_json
 from contextfold.batch.pool import DEATHS_OF_A_ROW, Happened, PartDone, PartFailed, RowDone
 from contextfold.batch.sources import Part
 from contextfold.errors import InputError, reason
@@ -28,7 +28,6 @@ CPUS = 0.5
 """Of an actor. Ray counts what is asked for, not what is used: actors that ask for a whole one take all of a small
 machine, and then the tasks that feed them are never scheduled.
 """
-ATTEMPTS = ".attempts"
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",

@@ -19,7 +19,7 @@ from typing import Any
 
 from contextfold.batch import measures, outputs, sources
 from contextfold.batch.operations import CheckBatch, CompactBatch, MeasureBatch
-from contextfold.batch.outputs import ResultFolder
+from contextfold.batch.outputs import ATTEMPTS, ResultFolder
 from contextfold.batch.pool import Happened, PartDone, RowDone, Skipped, Told, WorkerLost
 from contextfold.batch.sources import Item, Part, Reading
 from contextfold.batch.tables import ColumnType
@@ -217,7 +217,8 @@ def planned_job(job: Job) -> PlannedJob:
     read before has changed since.
     """
     place = ResultFolder(_folder(job.output))
-    stored = None if job.fresh else outputs.parsed(place.read(PLAN))
+    found = outputs.parsed(place.read(PLAN))
+    stored = None if job.fresh else found
     kind = job.kind or (stored or {}).get("settings", {}).get("kind") or _kind(job)
     outputs.check_kind(kind)
     # Through JSON and back, as the stored ones went: a tuple would differ from its list.
@@ -226,15 +227,15 @@ def planned_job(job: Job) -> PlannedJob:
         raise InputError(
             f"{outputs.told(job.output)} holds {_differences(stored, settings)}: give another --output, or --fresh"
         )
-    # Without a plan there is no telling what those parts hold: writing beside them could mix two results.
-    if stored is None and not job.fresh and any(name.startswith("part-") for name in place.names()):
-        raise InputError(
-            f"{outputs.told(job.output)} holds parts of another job, and no plan: give another --output, or --fresh"
-        )
+    own = _own(place, found)
+    others = _others(job, place, own, found)
     parts = _parts(job, stored)
+    if taken := others & {outputs.part_name(number, kind) for number in range(len(parts))}:
+        name = f"{outputs.told(job.output)} holds {min(taken)}"
+        raise InputError(f"{name}, which no job of contextfold wrote there: give another --output, or move it away")
     if stored is None or len(parts) != len(stored["parts"]):
         if job.fresh:
-            _forget(place)
+            _forget(place, own)
         shown_parts = [_renamed(part, _secrets(job)).to_dict() for part in parts]
         plan = {"version": VERSION, "settings": settings, "parts": shown_parts}
         place.write(PLAN, json.dumps(plan, ensure_ascii=False).encode("utf-8", "backslashreplace"))
@@ -338,12 +339,41 @@ def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _forget(place: ResultFolder) -> None:
-    for name in place.names(outputs.JOB):
-        place.remove(f"{outputs.JOB}/{name}")
-    for name in place.names():
-        if name.startswith("part-") and name.endswith(tuple(f".{kind}" for kind in outputs.KINDS)):
-            place.remove(name)
+def _own(place: ResultFolder, found: Mapping[str, Any] | None) -> set[str]:
+    """The names of the parts that a job wrote there, by its plan and by their reports. Other programs name theirs
+    ``part-...`` as well."""
+    numbers = {stem for name in place.names(outputs.JOB) if (stem := name.removesuffix(".json")).isdigit()}
+    numbers |= {f"{number:05d}" for number in range(len(found["parts"]) if found else 0)}
+    kinds = [found["settings"]["kind"]] if found else outputs.KINDS
+    return {f"part-{number}.{kind}" for number in numbers for kind in kinds}
+
+
+def _others(job: Job, place: ResultFolder, own: set[str], found: Mapping[str, Any] | None) -> set[str]:
+    """The parts that stand there and are none of a job of ours.
+
+    Raises ``InputError`` where there is no plan: there is no telling what they hold, and writing beside them could mix
+    two results.
+    """
+    parts = {name for name in place.names() if name.startswith("part-")}
+    others = parts - own
+    if found is None and (others if job.fresh else parts):
+        way = "move them away" if others else "--fresh"
+        raise InputError(
+            f"{outputs.told(job.output)} holds parts of another job, and no plan: give another --output, or {way}"
+        )
+    return others
+
+
+_OF_A_JOB = re.compile(rf"(?:\d+|summary|plan)\.json|\d+{re.escape(ATTEMPTS)}")
+
+
+def _forget(place: ResultFolder, own: set[str]) -> None:
+    """Remove what a job wrote. The plan goes last: it says which parts those are, also where this is interrupted."""
+    for name in sorted(own.intersection(place.names())):
+        place.remove(name)
+    for name in sorted(place.names(outputs.JOB), key=lambda name: f"{outputs.JOB}/{name}" == PLAN):
+        if _OF_A_JOB.fullmatch(name):
+            place.remove(f"{outputs.JOB}/{name}")
 
 
 # ---- running it ----

@@ -31,6 +31,8 @@ from contextfold.errors import InputError, StoreError, shown
 from contextfold.store import addresses
 
 JOB = "_job"
+ATTEMPTS = ".attempts"
+"""How the names of notes end that workers of a cluster leave behind (``cluster``)."""
 KINDS = ("jsonl", "parquet")
 ROWS_AT_ONCE = 64
 """Rows of Parquet that are encoded together: views are large, and a group of rows is held in memory."""

@@ -102,7 +102,7 @@ EachIs = Annotated[
     Each | None, typer.Option("--each", help="A conversation is a line or a whole file; default: seen from the file.")
 ]
 Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Of a session store.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again: parts that are there are removed.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again: what a batch wrote there is removed.")]
 Strict = Annotated[
     bool,
     typer.Option(
