@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import json
 import lzma
 import os
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -289,6 +291,92 @@ def test_files_of_others_in_the_folder_of_a_result_stay(lines: Path, tmp_path: P
     for fresh in (False, False, True):
         done(lines, output=tmp_path, fresh=fresh)
     assert [name for name in others if (tmp_path / name).is_file()] == others
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_job_without_a_row_is_a_file_without_rows_that_can_be_read(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").touch()
+    output = tmp_path / f"out.{kind}"
+    outcome = done(tmp_path / "none.jsonl", output=output, reading=Reading(each="line"))
+    assert (outcome.parts, outcome.sums.rows) == (0, 0)
+    if kind == "jsonl":
+        assert output.read_bytes() == b""
+        return
+    table = pytest.importorskip("pyarrow.parquet").read_table(output)
+    assert table.num_rows == 0
+    assert {"source", "view", "error"} <= set(table.column_names)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_output_without_a_name_is_not_the_root_folder(fresh: bool, lines: Path) -> None:
+    with pytest.raises(InputError, match="the output has no name"):
+        done(lines, output="", fresh=fresh)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_name_that_is_no_text_costs_no_row(kind: str, tmp_path: Path) -> None:
+    """Bytes of a file's name that are no UTF-8, beside a column of times, which JSON has not."""
+    pyarrow = pytest.importorskip("pyarrow")
+    folder, talk = tmp_path / "in", json.dumps(make_talk(3, 1))
+    folder.mkdir()
+    table = pyarrow.table({"messages": [talk, talk], "at": [datetime(2026, 1, 2, tzinfo=UTC)] * 2})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    os.rename(tmp_path / "rows.parquet", os.fsencode(folder) + b"/odd\xff.parquet")
+    (folder / "plain.json").write_text(talk)
+    output = tmp_path / f"out.{kind}"
+    outcome = done(folder, output=output)
+    assert (outcome.failed_parts, outcome.sums.rows, outcome.sums.failed) == ({}, 3, 0)
+    rows = lines_of(output) if kind == "jsonl" else pyarrow.parquet.read_table(output).to_pylist()
+    named = "odd\udcff.parquet" if kind == "jsonl" else r"odd\udcff.parquet"
+    assert [os.path.basename(row["source"]) for row in rows] == [named, named, "plain.json"]
+    held = rows[0]["row"] if kind == "jsonl" else json.loads(rows[0]["row"])
+    assert held == {"at": "2026-01-02T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_numbers_that_json_has_not_make_no_line_that_json_is_not(kind: str, tmp_path: Path) -> None:
+    """pandas has NaN where nothing is."""
+    pyarrow = pytest.importorskip("pyarrow")
+    talk = make_talk(3, 1)
+    scores = [float("nan"), float("inf"), 0.5]
+    table = pyarrow.table({"messages": [json.dumps(talk)] * 3, "score": scores, "all": [scores] * 3})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    (tmp_path / "rows.jsonl").write_text(
+        "\n".join(json.dumps({"messages": talk, "score": score, "all": scores}) for score in scores)
+    )
+
+    def refused(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    for given in ("rows.parquet", "rows.jsonl"):
+        output = tmp_path / f"{given}.{kind}"
+        done(tmp_path / given, output=output)
+        if kind == "jsonl":
+            rows = [json.loads(line, parse_constant=refused)["row"] for line in output.read_text().splitlines()]
+        else:
+            stored = pyarrow.parquet.read_table(output).to_pylist()
+            rows = [json.loads(row["row"], parse_constant=refused) for row in stored]
+        assert [row["score"] for row in rows] == [None, None, 0.5]
+        assert [row["all"] for row in rows] == [[None, None, 0.5]] * 3
+
+
+def test_a_part_of_parquet_that_cannot_be_written_shows_no_error_of_a_library(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its writer would go on when it is thrown away, behind the end of its file."""
+    pytest.importorskip("pyarrow")
+    shown: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", shown.append)
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("contextfold.batch.outputs.Parquet.close", full)
+    outcome = done(lines, output=tmp_path / "out", kind="parquet")
+    assert "No space left" in outcome.failed_parts[0]
+    gc.collect()
+    assert shown == []
 
 
 SPARKS = ("part-00000-5f3c.snappy.parquet", "part-00001-5f3c.jsonl", "part-00900.jsonl", "_job/notes.json")

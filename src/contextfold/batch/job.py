@@ -70,15 +70,12 @@ class PartTask:
         # done again.
         with self.output.opened(outputs.part_name(number, self.kind)) as file:
             writer = outputs.WRITERS[self.kind](file, types)
-            store = self.stores.get(part.names[0])
-            for index, item in enumerate(sources.items(part, self.reading, store)):
-                values = self._values(item, skipped.get(index))
-                if values["error"] is not None:
-                    values["error"] = values["error"].replace(item.source, outputs.told(item.source))
-                writer.add({**_origin(item), **values, "row": dict(item.row) or None})
-                sums.add(item, values)
-                told(values["error"] is not None)
-            writer.close()
+            try:
+                self._write(part, skipped, told, writer, sums)
+                writer.close()
+            except BaseException:
+                writer.abandon()
+                raise
         report = {
             "part": number,
             **sums.report(),
@@ -88,6 +85,16 @@ class PartTask:
         }
         self.output.write(outputs.done_name(number), outputs.to_json(report))
         return report
+
+    def _write(self, part: Part, skipped: Skipped, told: Told, writer: Any, sums: Sums) -> None:
+        store = self.stores.get(part.names[0])
+        for index, item in enumerate(sources.items(part, self.reading, store)):
+            values = self._values(item, skipped.get(index))
+            if values["error"] is not None:
+                values["error"] = values["error"].replace(item.source, outputs.told(item.source))
+            writer.add({**_origin(item), **values, "row": dict(item.row) or None})
+            sums.add(item, values)
+            told(values["error"] is not None)
 
     def _values(self, item: Item, skip: str | None) -> dict[str, Any]:
         if skip is not None:
@@ -511,5 +518,5 @@ def _as_one_file(ready: PlannedJob) -> None:
     target = ResultFolder(folder or ("/" if ready.job.output.startswith("/") else "."))
     names = [outputs.part_name(number, ready.task.kind) for number in range(len(ready.parts))]
     with outputs.writing(ready.job.output):
-        outputs.join(place, names, ready.task.kind, target, name)
+        outputs.join(place, names, ready.task.kind, target, name, columns_of(ready.job.operation))
     place.remove_all()

@@ -10,7 +10,7 @@ What belongs here: columns and their values. What does not: tables, files, and w
 from __future__ import annotations
 
 import base64
-import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, Unpack
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypedDict, Unpack
 from contextfold import json_values
 from contextfold.batch import measures
 from contextfold.batch.rows import BESIDE, Given, column_of, read_row
-from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
+from contextfold.batch.tables import ColumnType, column_names, encodable, extended, rows_of
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import FATES
@@ -427,10 +427,28 @@ def _told(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """The value as JSON text that can be encoded: half a surrogate pair, which UTF-8 cannot carry, stays escaped."""
+    """The value as JSON text that can be encoded: half a surrogate pair, which UTF-8 cannot carry, stays escaped. A
+    number that JSON has not (``NaN``, as pandas has it where nothing is) is ``null``: a reader would refuse the line.
+    """
     text = json_values.write(value, compact=True, default=_told)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
+    if "NaN" in text or "Infinity" in text:
+        text = json_values.write(_finite(value), compact=True, default=_told)
+    return encodable(text)
+
+
+def _finite(value: Any) -> Any:
+    """A copy without numbers that JSON has not. A loop, because nothing limits the depth."""
+    made: list[Any] = [value]
+    waiting: list[tuple[Any, Any]] = [(made, 0)]
+    while waiting:
+        holder, place = waiting.pop()
+        found = holder[place]
+        if isinstance(found, float) and not math.isfinite(found):
+            holder[place] = None
+        elif isinstance(found, dict):
+            inner = holder[place] = dict(found)
+            waiting += [(inner, key) for key in inner]
+        elif isinstance(found, list | tuple):
+            parts = holder[place] = list(found)
+            waiting += [(parts, n) for n in range(len(parts))]
+    return made[0]

@@ -75,6 +75,8 @@ class ResultFolder:
     """A folder, on this machine or behind an address of fsspec. Pickles as its address."""
 
     def __init__(self, address: str) -> None:
+        if not address:  # a variable of a shell that is not set; it must not become the root folder
+            raise InputError("the output has no name: give a folder, or a file that ends in .jsonl or .parquet")
         self.address = address.rstrip("/") or "/"
         self._system: Any = None
         if is_remote(address):
@@ -216,6 +218,9 @@ class JsonLines:
     def close(self) -> None:
         """Nothing is held back."""
 
+    def abandon(self) -> None:
+        """As little is held back."""
+
 
 class Parquet:
     """Rows as Parquet with the same columns in every part; lists and objects are JSON text in it."""
@@ -238,6 +243,10 @@ class Parquet:
     def close(self) -> None:
         self._flush()
         self._writer.close()
+
+    def abandon(self) -> None:
+        """The file is not written to its end: else pyarrow does that later, and shows an error for its being closed."""
+        self._writer.is_open = False
 
     def _flush(self) -> None:
         import pyarrow
@@ -278,9 +287,19 @@ def done_name(number: int) -> str:
     return f"{JOB}/{number:05d}.json"
 
 
-def join(place: ResultFolder, names: Sequence[str], kind: str, target: ResultFolder, name: str) -> None:
-    """All parts as one file."""
+def join(
+    place: ResultFolder,
+    names: Sequence[str],
+    kind: str,
+    target: ResultFolder,
+    name: str,
+    types: Mapping[str, ColumnType],
+) -> None:
+    """All parts as one file; of none a file without rows, which has the columns all the same."""
     with target.opened(name) as file:
+        if not names:
+            WRITERS[kind](file, types).close()
+            return
         if kind == "jsonl":
             for part in names:
                 file.write(place.read(part) or b"")

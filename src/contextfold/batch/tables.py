@@ -75,7 +75,14 @@ def arrow_array(values: Sequence[Any], type: ColumnType) -> Any:
     """The column as pyarrow has it."""
     import pyarrow
 
-    return pyarrow.array(values, getattr(pyarrow, ARROW_TYPES[type])())
+    held = [encodable(value) if isinstance(value, str) else value for value in values]
+    return pyarrow.array(held, getattr(pyarrow, ARROW_TYPES[type])())
+
+
+def encodable(text: str) -> str:
+    """A text that UTF-8 can carry: half a surrogate pair, as names of files have it for bytes that are no UTF-8, is
+    written as JSON escapes it."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
