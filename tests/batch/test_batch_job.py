@@ -9,10 +9,13 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -740,6 +743,62 @@ def test_addresses_of_fsspec_are_read_and_written(lines: Path) -> None:
     assert done("memory://bucket/in/*.jsonl", output="memory://bucket/glob.jsonl").sums.rows == 14
     assert len(system.cat_file("/bucket/glob.jsonl").splitlines()) == 14
     system.rm("/bucket", recursive=True)
+
+
+@contextmanager
+def served(data: bytes, *, sized: bool = True) -> Iterator[str]:
+    """The address of a server that has these bytes at any path, and says or does not say how many there are."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            if sized:
+                self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.do_HEAD()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_lines_are_read_from_a_server(suffix: str, sized: bool, lines: Path, tmp_path: Path) -> None:
+    """Its files are fsspec's own, as those of object stores are: these read no piece of a line."""
+    pytest.importorskip("aiohttp")
+    data = lines.read_bytes()
+    with served(gzip.compress(data) if suffix else data, sized=sized) as place:
+        for before in (0, 1):
+            outcome = done(f"{place}/talks.jsonl{suffix}", output=tmp_path / "out")
+            assert (outcome.failed_parts, outcome.sums.rows, outcome.parts_before) == ({}, 14, before)
+    done(lines, output=tmp_path / "own")
+    found, own = rows_of(tmp_path / "out"), rows_of(tmp_path / "own")
+    assert [row["view"] for row in found] == [row["view"] for row in own]
+
+
+@pytest.mark.parametrize(
+    "secret", ["token=k7Qx", "X-Amz-Credential=k7Qx&X-Amz-Signature=k7Qx", "Signature=k7Qx", "sv=1&sig=k7Qx"]
+)
+def test_what_signs_an_address_is_in_no_file_of_a_job_and_the_job_goes_on(
+    secret: str, lines: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("aiohttp")
+    with served(json.dumps({"messages": make_talk(3)}).encode()) as place:
+        for before in (0, 1):
+            outcome = done(f"{place}/talk.json?part=2&{secret}", output=tmp_path / "out")
+            assert (outcome.failed_parts, outcome.sums.failed, outcome.parts_before) == ({}, 0, before)
+    written = [file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    assert len(written) == 4
+    assert not [text for text in written if "k7Qx" in text]
+    assert any("part=2" in text for text in written)
 
 
 def test_the_sessions_of_a_store_are_read(tmp_path: Path) -> None:

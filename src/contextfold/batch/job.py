@@ -323,14 +323,20 @@ def _parts(job: Job, stored: Mapping[str, Any] | None) -> list[Part]:
 
 
 def _secrets(job: Job) -> dict[str, str]:
-    """How the addresses of files with a password begin, and how that stands in the plan, which others may read."""
-    files = [one for one in job.inputs if outputs.is_remote(one) and not sources.is_store(one) and "@" in one]
-    return {one.rpartition("@")[0]: outputs.told(one).rpartition("@")[0] for one in files}
+    """The addresses of files with a secret, and how addresses with a password begin; and how that stands in the plan,
+    which others may read."""
+    files = [one for one in job.inputs if outputs.is_remote(one) and not sources.is_store(one)]
+    beginnings = {one.rpartition("@")[0]: outputs.told(one).rpartition("@")[0] for one in files if "@" in one}
+    return {**beginnings, **{one: told for one in files if (told := outputs.told(one)) != one}}
 
 
-def _renamed(part: Part, beginnings: Mapping[str, str]) -> Part:
-    named = [(beginnings.get(head, head), at, rest) for head, at, rest in (name.rpartition("@") for name in part.names)]
-    return replace(part, names=tuple(map("".join, named)))
+def _renamed(part: Part, others: Mapping[str, str]) -> Part:
+    return replace(part, names=tuple(_renamed_one(name, others) for name in part.names))
+
+
+def _renamed_one(name: str, others: Mapping[str, str]) -> str:
+    head, at, rest = name.rpartition("@")
+    return others.get(name) or f"{others.get(head, head)}{at}{rest}"
 
 
 def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:

@@ -53,7 +53,9 @@ def _of_fsspec(name: str, compression: str | None) -> Any:
         import fsspec
     except ImportError:
         raise needs("fsspec", name) from None
-    return fsspec.open(name, "rb", compression=compression).open()
+    file = fsspec.open(name, "rb", compression=compression).open()
+    # Files of object stores and of HTTP give a line of no other length than the whole, and read far behind each.
+    return io.BufferedReader(file, PEEK) if isinstance(file, fsspec.spec.AbstractBufferedFile) else file
 
 
 def _of_zstd(name: str) -> Any:

@@ -165,7 +165,8 @@ def _bundled(
 
 
 def _lines(name: str, length: int, size: int) -> list[Part]:
-    if compression_of(name):  # has no beginning in the middle
+    # What is compressed has no beginning in the middle; and a server that streams a file does not tell how long it is.
+    if compression_of(name) or (is_remote(name) and not length):
         return [Part("lines", (name,), length, (length,))]
     return [
         Part("lines", (name,), min(size, length - start), (length,), start, min(start + size, length))

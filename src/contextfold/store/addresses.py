@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 HIDDEN = "***"
 
-_SECRET_NAME = re.compile(r"pass|secret|token|key(?!store)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"pass|secret|token|key(?!store)|credential|signature|^sig$", re.IGNORECASE)
+"""The last ones are of addresses that are signed for anyone who has them, as object stores give them."""
 
 
 def is_secret(name: str) -> bool:
