@@ -302,6 +302,9 @@ def test_idle_threads_are_shown_and_deleted_only_on_request(imported: list[dict[
     assert (row["thread"], row["messages"], row["deleted"]) == ("talk", 80, False)
     assert "talk" in run("sessions", "list")
     assert list((folder / "kept").rglob("*.md"))
+    # of a variable that is not set: the files would stay, and no other command finds them
+    assert "an archive is named by an address or a path" in run(*soon, "--delete", "--archive", "", code=BAD_INPUT)
+    assert "talk" in run("sessions", "list")
     assert "deleted" in run(*soon, "--delete", "--archive", place)
     assert "no session in" in run("sessions", "list")
     assert not list((folder / "kept").rglob("*.md"))

@@ -243,7 +243,7 @@ def prune(
         if report is ReportKind.json:  # before anything is deleted that no one would be told of
             files.check_writable(files.STANDARD)
         retention, opened = Retention(idle_days * 24 * 3600), open_existing(store)
-        place = _open_archive(archive) if archive else None
+        place = None if archive is None else _open_archive(archive)
         found = retention.apply(opened, namespace, archive=place) if delete else retention.expired(opened, namespace)
         if report is ReportKind.json:
             files.write_json([{**_row(state), "deleted": delete} for state in found])
