@@ -239,3 +239,23 @@ def test_what_comes_back_is_new_within_its_budget_and_moves_nothing_before_it(
         now = one.view().result.messages
         assert now == known or len(one.summaries()) > summaries
         summaries, known = len(one.summaries()), list(now)
+
+
+def test_a_session_that_is_deleted_before_what_came_back_is_recorded_is_an_empty_one(
+    sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes no lease to quote what left the view. What a database says of its keys ended the turn."""
+    one = session(sqlite_store)
+    one.append(talk())
+    one.view()
+    one.append([QUESTION])
+    record = sqlite_store.record_summary
+
+    def deleted_first(thread: Any, summary: Any) -> Any:
+        assert summary.trigger == "recall"
+        assert sqlite_store.delete_idle(thread, -1)
+        return record(thread, summary)
+
+    monkeypatch.setattr(sqlite_store, "record_summary", deleted_first)
+    assert one.view() == []
+    assert one.history() == []

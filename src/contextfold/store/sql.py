@@ -298,6 +298,9 @@ class SQLStore:
 
     def record_summary(self, thread: Thread, summary: NewSummary) -> StoredSummary:
         with self.database.write() as connection:
+            # Deleted meanwhile: whoever asks for a view then looks at the session again, and finds it empty.
+            if connection.scalar(select(SESSIONS.c.session_id).where(_of(SESSIONS, thread))) is None:
+                raise StoreCorrupt(f"session {thread} is missing: it was deleted while it was summarized")
             columns = {**thread.columns, **summary.columns(), "created_at": self.database.now(connection)}
             row = connection.execute(insert(SUMMARIES).values(**columns).returning(SUMMARIES)).mappings().one()
             return rows.summary(thread, row)
