@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conversations import turns
 from sqlalchemy import create_engine, inspect, text
 
 from contextfold import Compactor
-from contextfold.errors import StoreError, StoreUnavailable
+from contextfold.errors import StoreCorrupt, StoreError, StoreUnavailable
 from contextfold.recall.words import parse_query
 from contextfold.store import migrations, open_store
 from contextfold.store.database import resolved
@@ -70,6 +71,49 @@ def test_a_database_of_every_earlier_version_is_brought_to_the_newest(url: str, 
     assert [found.thread.id for found in store.sessions()] == ["thread", *(["old"] if version else [])]
     store.close()
     engine.dispose()
+
+
+DAMAGED = {
+    "no text": "CAST(x'ff22' AS TEXT)",
+    "bytes": "x'ff22'",
+    "a number": "7",
+    "nothing": "''",
+    "no object": """'{"langchain_object": 7}'""",
+    "an object of no type": """'{"langchain_object": {"data": 1}}'""",
+    "nested without end": f"'{'[' * 3_000}{']' * 3_000}'",
+}
+"""What may stand in the place of a message, as SQLite writes it."""
+
+
+@pytest.mark.parametrize("version", [5, 8])
+@pytest.mark.parametrize("payload", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_message_ends_no_upgrade(payload: str, version: int, tmp_path: Path) -> None:
+    """Of the index at step 6, or at step 9: all else of the store is there, and the message can be taken back."""
+    url, key = f"sqlite:///{tmp_path}/old.db", Thread("", "old").key
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        migrate(connection, 1.0, version)
+        connection.exec_driver_sql(
+            "INSERT INTO agent_sessions (namespace, session_id, thread_id, message_count, token_count, format, "
+            f"created_at, updated_at) VALUES ('', '{key}', 'old', 2, 10, 'openai-chat', 1.0, 1.0)"
+        )
+        sound = """'{"role": "user", "content": "The harbor is closed."}'"""
+        for sequence, stored in enumerate((sound, payload)):
+            connection.exec_driver_sql(
+                "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload) "
+                f"VALUES ('', '{key}', {sequence}, 'user', 5, 1.0, {stored})"
+            )
+    engine.dispose()
+    store = SQLStore(url)
+    assert [found.thread.id for found in store.sessions()] == ["old"]
+    assert [hit.index for hit in store.search(Thread("", "old"), Search(parse_query("harbor"), 5, "best"))] == [0]
+    with pytest.raises(StoreCorrupt, match="message 1 of session 'old' cannot be read"):
+        store.read_messages(Thread("", "old"), [range(2)])
+    assert store.delete_newest(Thread("", "old"), 2, 0)
+    assert Compactor(window=16_000).session("old", store).view() == [
+        {"role": "user", "content": "The harbor is closed."}
+    ]
+    store.close()
 
 
 def test_the_index_of_postgresql_is_taken_over_as_it_stands(new_postgres: Callable[[], str]) -> None:

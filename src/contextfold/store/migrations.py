@@ -64,7 +64,9 @@ def _readable(format: str, rows: Sequence[Any]) -> Iterator[tuple[int, str, str]
     for sequence, stored in rows:
         try:
             message = formats.get(format).decode(payload.loads(stored), sequence)
-        except ValueError:  # a damaged row: reading it says so, and no upgrade should fail on it
+        except StoreError:  # a package is missing
+            raise
+        except Exception:  # noqa: BLE001  a damaged row: reading it says so, and no upgrade should fail on it
             continue
         yield sequence, said_by(message), readable(message)
 

@@ -473,7 +473,9 @@ def _text_of(stored: str, format: str, sequence: int) -> str:
     """What a stored message says; nothing where it cannot be read."""
     try:
         return readable(formats.get(format).decode(payload.loads(stored), sequence))
-    except ValueError:
+    except StoreError:  # a package is missing
+        raise
+    except Exception:  # noqa: BLE001  a damaged row may hold anything
         return ""
 
 
