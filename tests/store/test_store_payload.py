@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -107,3 +108,25 @@ def test_what_contains_itself_is_refused(sqlite_store: SQLStore) -> None:
     for place in ("metadata", "artifact"):
         with pytest.raises(InputError, match="message 0 "):
             Compactor(window=8_000).session("ring", sqlite_store).append([_holding(place, ring)])
+
+
+@pytest.mark.parametrize("frames", [0, 200, 400])
+def test_what_was_stored_is_read_from_however_far_down_the_stack(frames: int, sqlite_store: SQLStore) -> None:
+    """A message that a thread of a service took was damaged to an agent that calls itself."""
+    nested: Any = {"x": 1}
+    for _ in range(550):
+        nested = {"a": nested}
+    call = {"type": "tool_use", "id": "1", "name": "f", "input": nested}
+    talk = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "done"}]},
+    ]
+    with ThreadPoolExecutor(1) as shallow:
+        shallow.submit(Compactor(window=64_000).session("deep", sqlite_store).append, talk).result()
+
+    def view(left: int) -> list[Any]:
+        return view(left - 1) if left else Compactor(window=64_000).session("deep", sqlite_store).view()
+
+    found = view(frames)
+    assert payload.dumps(found[1], 1) == payload.dumps(talk[1], 1)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -186,10 +187,21 @@ def loads(text: str) -> Any:
     """The wire object. Raises ``ValueError`` for what ``dumps`` did not write, and ``StoreError`` where it can only be
     read by a package that is not installed.
     """
-    wire = json.loads(text, object_hook=_revived if _is_marked(text) else None)
+    wire = _decoded(text, _revived if _is_marked(text) else None)
     if not isinstance(wire, dict):
         raise ValueError(f"a message is a JSON object, not {type(wire).__name__}")
     return _revived_object(wire[_OBJECT]) if wire.keys() == {_OBJECT} else wire
+
+
+def _decoded(text: str, hook: Callable[[dict[str, Any]], Any] | None) -> Any:
+    """The value of a JSON text. It was written where the stack had room for its levels: where it has not, a thread of
+    its own reads it, or a sound message would be a damaged one to whoever is called from far below.
+    """
+    try:
+        return json.loads(text, object_hook=hook)
+    except RecursionError:
+        with ThreadPoolExecutor(1) as own:
+            return own.submit(json.loads, text, object_hook=hook).result()
 
 
 def _is_marked(text: str) -> bool:
@@ -198,7 +210,7 @@ def _is_marked(text: str) -> bool:
 
 def plain(wire: Any) -> Any:
     """The message for a file that others read: LangChain's objects as LangChain writes them, bytes as base64."""
-    found = json.loads(dumps(wire, 0, takes_bytes=True), object_hook=_as_others_read)
+    found = _decoded(dumps(wire, 0, takes_bytes=True), _as_others_read)
     return found[_OBJECT] if found.keys() == {_OBJECT} else found
 
 
