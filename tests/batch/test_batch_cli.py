@@ -48,6 +48,27 @@ def test_a_batch_says_which_window_it_took_and_why(
     assert batch(command, lines, "-o", tmp_path / "out", *options, *HERE).output.splitlines()[0].endswith(said)
 
 
+@pytest.mark.parametrize("output", ["out", "out.jsonl"])
+def test_what_is_not_written_is_not_said_to_be(
+    output: str, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file is there once no part of it is missing."""
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("contextfold.batch.outputs.JsonLines.add", full)
+    done = batch("check", lines, "-o", tmp_path / output, *HERE)
+    assert done.exit_code == 1
+    assert "part 0 could not be done: OSError: [Errno 28] No space left on device" in done.output
+    assert (f"written to {tmp_path / output}" in done.output) == (output == "out")
+    assert (f"{tmp_path / output} is not written yet: finished parts are kept" in done.output) == (output != "out")
+    monkeypatch.undo()
+    done = batch("check", lines, "-o", tmp_path / output, *HERE)
+    assert done.exit_code == 0
+    assert f"written to {tmp_path / output}" in done.output
+
+
 def test_the_summary_can_be_had_as_json_and_lies_beside_the_plan(lines: Path, tmp_path: Path) -> None:
     done = batch("compact", lines, "-o", tmp_path / "out", "--window", 2_000, "--report", "json", *HERE)
     report = json.loads(done.stdout)

@@ -424,6 +424,11 @@ class JobOutcome:
     workers_died: int
 
     @property
+    def is_unfinished_file(self) -> bool:
+        """Whether its output is one file, which is written once no part fails."""
+        return is_file(self.output) and bool(self.failed_parts)
+
+    @property
     def figures(self) -> dict[str, Any]:
         """Of a measurement, the benchmark's figures over all conversations."""
         is_measured = self.operation == MeasureBatch.__name__ and self.sums.totals
@@ -494,7 +499,7 @@ def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], obje
     )
     ready.task.output.write(SUMMARY, outputs.to_json(outcome.to_dict()))
     # With a part missing the folder stays, for the same command to go on from.
-    if is_file(ready.job.output) and not failed_parts:
+    if is_file(ready.job.output) and not outcome.is_unfinished_file:
         _as_one_file(ready)
     return outcome
 

@@ -376,4 +376,7 @@ def summary_lines(outcome: JobOutcome) -> Iterator[str]:
         yield f"  {example['source']}{place}: {said if len(said) <= WIDEST else said[: WIDEST - 1] + '…'}"
     for number, why in outcome.failed_parts.items():
         yield f"  part {number} could not be done: {why}"
-    yield f"written to {data['output']}"
+    if outcome.is_unfinished_file:
+        yield f"{data['output']} is not written yet: {GOES_ON}"
+    else:
+        yield f"written to {data['output']}"
