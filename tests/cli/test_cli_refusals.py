@@ -41,6 +41,7 @@ REFUSED = [
         "--target and --trigger: target tokens:9 is not below the trigger",
     ),
     ("gateway --host no-such-host.invalid --port 0", "give an address of this machine with --host"),
+    ("gateway --host '' --port 0", "host has no name: leave it out for this machine alone"),
     ("gateway --host 203.0.113.7 --port 0", "give an address of this machine with --host"),
     ("gateway --port BUSY", "address already in use; choose another with --port"),
     ("gateway --workers 2 --port BUSY", "address already in use; choose another with --port"),

@@ -159,6 +159,8 @@ class GatewaySettings:
             raise PolicyError(f"usage is {self.usage!r}; it is provider or history")
         if self.log not in ("text", "json", "none"):
             raise PolicyError(f"log is {self.log!r}; it is text, json or none")
+        if not self.host.strip():  # as of a shell variable that is not set; a socket takes it for every address
+            raise PolicyError("host has no name: leave it out for this machine alone, or 0.0.0.0 for all addresses")
         if not 0 <= self.port <= 65_535:
             raise PolicyError(f"port is {self.port}; it is a number from 0 (any free one) to 65535")
         for name in ("workers", "max_body", "max_requests"):
