@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sqlite3
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,3 +153,37 @@ def test_sessions_of_equal_names_on_other_stores_have_nothing_in_common(tmp_path
     assert held_of(compactor.session("thread", second)) is None
     for copied in (copy.copy(compactor), copy.deepcopy(compactor), pickle.loads(pickle.dumps(compactor))):
         assert held_of(copied.session("thread", first)) is None
+
+
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("is_opened_again", [False, True])
+def test_what_was_read_before_a_backup_was_put_in_place_is_read_again(
+    is_opened_again: bool, passes: bool, tmp_path: Path
+) -> None:
+    """It has the same revision, and soon more messages than were there: the view had those that are lost."""
+    store = SQLStore(f"sqlite:///{tmp_path}/sessions.db")
+    options = {"upper_threshold": 2_000 if passes else None, "lower_threshold": 1_000 if passes else None}
+    compactor = Compactor(window=64_000)
+
+    def opened() -> Session:
+        return compactor.session("thread", store, options=options)
+
+    one = opened()
+    session = opened if is_opened_again else always(one)
+    session().append(turns(20))
+    assert (session().view().result.summary is not None) == passes
+    with closing(sqlite3.connect(tmp_path / "sessions.db")) as there, closing(sqlite3.connect(tmp_path / "b.db")) as to:
+        there.backup(to)
+    session().append([{"role": "user", "content": f"lost {n}"} for n in range(10)])
+    session().view()
+    for suffix in ("-wal", "-shm"):
+        (tmp_path / f"sessions.db{suffix}").unlink()
+    (tmp_path / "b.db").replace(tmp_path / "sessions.db")
+    session().append([{"role": "user", "content": f"new {n}"} for n in range(15)])
+    for view in (session().view(), session().compact().messages):
+        assert "lost" not in str(view)
+        assert view[-1] == {"role": "user", "content": "new 14"}
+    assert "lost" not in str([summary.text for summary in session().summaries()])
+    fresh = Compactor(window=64_000).session("thread", SQLStore(f"sqlite:///{tmp_path}/sessions.db"), options=options)
+    assert session().view() == fresh.view()
+    store.close()

@@ -231,7 +231,7 @@ class Attempt:
         state = self.loaded.state
         if not loading.folds(layout, record):
             until = layout.after(len(history.messages))
-            self.flow.memory.keep(Kept(state.created_at, state.revision, layout, history, until))
+            self.flow.memory.keep(Kept(state.opened, state.created_at, state.revision, layout, history, until))
 
     async def _folded(self, layout: Layout) -> StoredSummary | None:
         summary = self.loaded.summary

@@ -86,6 +86,8 @@ class Database:
         """Where it is, for people: as ``name_of`` says it."""
         self.is_in_memory = _is_in_memory(self.url)
         self.clock = clock
+        self.opened = 0
+        """How often it was opened so far: what was read before may have been of another file."""
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
         # Who never closes a store, as most do not, leaves no connection behind: newer Pythons warn of each.
         weakref.finalize(self, _close, self._open)
@@ -150,6 +152,7 @@ class Database:
                 made.dispose()
                 raise
             made = replace(made, file=self._identity())
+            self.opened += 1
             found = self._open.setdefault(os.getpid(), made)
             if found is not made:  # another thread was faster
                 made.dispose()

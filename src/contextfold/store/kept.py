@@ -23,6 +23,7 @@ MOST_TOKENS = 4_000_000
 class Kept:
     """The messages of a layout before ``until``, with what passes have learned of each."""
 
+    opened: int
     created_at: float | None
     revision: int
     layout: Layout
@@ -79,7 +80,9 @@ class SessionMemory:
     def take(self, state: SessionState, layout: Layout, until: int) -> Kept | None:
         """What is kept, if the session has only more messages since, and no more than ``until``."""
         kept = self.memory.take(self.key)
-        if kept is None or (kept.created_at, kept.revision) != (state.created_at, state.revision):
+        if kept is None:
+            return None
+        if (kept.opened, kept.created_at, kept.revision) != (state.opened, state.created_at, state.revision):
             return None
         return kept if kept.layout == layout and kept.until <= until else None
 

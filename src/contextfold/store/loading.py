@@ -95,10 +95,11 @@ class Loaded:
     def continues(self, state: SessionState) -> bool:
         """Whether a newer state of the session has the same summary in force, and only more messages.
 
-        It may also be another session: this one was deleted, and another one begun.
+        It may also be another session: this one was deleted, and another one begun, or a backup is in its place.
         """
         return (
-            state.created_at == self.state.created_at
+            state.opened == self.state.opened
+            and state.created_at == self.state.created_at
             and state.revision == self.state.revision
             and state.format == self.state.format
             and state.message_count >= self.until

@@ -69,10 +69,10 @@ class Reader:
         return state
 
     async def is_gone(self, state: SessionState, ports: Ports) -> bool:
-        """Whether the session was deleted, or its newest message taken back, since it was in this state: what of it
-        cannot be read then is not damaged."""
+        """Whether the session was deleted, or its newest message taken back, or its file replaced, since it was in this
+        state: what of it cannot be read then is not damaged."""
         now = await self.state(ports)
-        return (now.created_at, now.revision) != (state.created_at, state.revision)
+        return (now.opened, now.created_at, now.revision) != (state.opened, state.created_at, state.revision)
 
     async def steady(self, look: Callable[[SessionState], Awaitable[T]], ports: Ports) -> T:
         """What ``look`` finds in the session, all of it in one state: it reads the store more than once, so it looks

@@ -10,6 +10,7 @@ have no gaps, and two writers never get the same one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -88,8 +89,10 @@ class SQLStore:
 
     def load(self, thread: Thread) -> SessionState:
         with self.database.read() as connection:
+            opened = self.database.opened
             row = connection.execute(_loading(), thread.columns).mappings().first()
-            return self._now(connection, [rows.state(thread, row)])[0] if row else SessionState(thread)
+            found = self._now(connection, [rows.state(thread, row)])[0] if row else SessionState(thread)
+            return replace(found, opened=opened)
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
         """All sessions of a namespace, the one that was written to last first. One whose row is damaged says so

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from contextfold.cached import cached_property
@@ -109,6 +109,9 @@ class SessionState:
     held_until: int = 0
     created_at: float | None = None
     updated_at: float | None = None
+    opened: int = field(default=0, compare=False)
+    """Which opening of its database it was read under, where that can be another one at the same address: a file that a
+    backup took the place of has another history, perhaps under the same revision."""
     damage: str = ""
     """In a list of sessions: what of the row cannot be read, and the way out; empty where all can. Fields that cannot
     be read are as in a new session, and a thread whose id cannot be read has the key of its row for an id."""
