@@ -566,6 +566,11 @@ def _in_a_thread(work: Callable[[], T]) -> Future[T]:
     return future
 
 
+def on_own_stack(work: Callable[[], T]) -> T:
+    """What comes of our own work that needs more of a stack than the caller has left."""
+    return _in_a_thread(work).result()
+
+
 def _ran(branch: Branch[T]) -> T:
     return run(branch())
 

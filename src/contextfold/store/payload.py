@@ -12,8 +12,8 @@ import base64
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from contextfold import formats
@@ -23,6 +23,7 @@ from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.json_values import MOST_VALUES
 from contextfold.messages import well_formed
+from contextfold.ports import on_own_stack
 
 _OBJECT = "langchain_object"
 """The one key of the JSON object that stands for a message object."""
@@ -200,8 +201,7 @@ def _decoded(text: str, hook: Callable[[dict[str, Any]], Any] | None) -> Any:
     try:
         return json.loads(text, object_hook=hook)
     except RecursionError:
-        with ThreadPoolExecutor(1) as own:
-            return own.submit(json.loads, text, object_hook=hook).result()
+        return on_own_stack(partial(json.loads, text, object_hook=hook))
 
 
 def _is_marked(text: str) -> bool:
