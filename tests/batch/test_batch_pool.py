@@ -68,6 +68,26 @@ def test_workers_that_die_lose_nothing_and_double_nothing(tmp_path: Path, monkey
     ]
 
 
+@pytest.mark.parametrize("unread", [False, True])
+def test_a_worker_whose_job_is_gone_ends_without_a_word(
+    unread: bool, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A job that is ended by a signal leaves in the pipe what it had not read yet."""
+    ready = job_of(lines, tmp_path / "out")
+    worker = _Worker(ready.task)
+    assert worker.connection.recv() == "ready"
+    if unread:
+        worker.give(0, ready.parts[0], {})
+        assert worker.connection.poll(60)
+        while not (tmp_path / "out" / "_job" / "00000.json").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)  # it waits for its next part
+    worker.connection.close()
+    worker.process.join(60)
+    assert worker.process.exitcode == 0
+    assert capfd.readouterr().err == ""
+
+
 class CannotStart:
     """A task that no process can unpickle."""
 

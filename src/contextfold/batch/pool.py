@@ -94,7 +94,7 @@ def _work(connection: Connection, task: PartWork) -> None:
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # A worker ends when its pipe does, so none outlives a job that was killed.
-    with contextlib.suppress(EOFError, BrokenPipeError):
+    with contextlib.suppress(EOFError, ConnectionError):  # it was reset where the job left something unread
         connection.send("ready")
         while (given := connection.recv()) is not None:
             number, part, skipped = given
