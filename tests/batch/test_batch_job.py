@@ -321,6 +321,7 @@ def test_an_output_without_a_name_is_not_the_root_folder(fresh: bool, lines: Pat
 def test_a_name_that_is_no_text_costs_no_row(kind: str, tmp_path: Path) -> None:
     """Bytes of a file's name that are no UTF-8, beside a column of times, which JSON has not."""
     pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
     folder, talk = tmp_path / "in", json.dumps(make_talk(3, 1))
     folder.mkdir()
     table = pyarrow.table({"messages": [talk, talk], "at": [datetime(2026, 1, 2, tzinfo=UTC)] * 2})
@@ -341,6 +342,7 @@ def test_a_name_that_is_no_text_costs_no_row(kind: str, tmp_path: Path) -> None:
 def test_numbers_that_json_has_not_make_no_line_that_json_is_not(kind: str, tmp_path: Path) -> None:
     """pandas has NaN where nothing is."""
     pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
     talk = make_talk(3, 1)
     scores = [float("nan"), float("inf"), 0.5]
     table = pyarrow.table({"messages": [json.dumps(talk)] * 3, "score": scores, "all": [scores] * 3})
