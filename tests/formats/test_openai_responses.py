@@ -274,6 +274,20 @@ def test_what_is_no_item_is_refused_in_words_with_its_index(wire: Any, words: st
     assert str(error.value).startswith("message 2: ")
 
 
+@pytest.mark.parametrize("call_id", [{}, {"call_id": None}], ids=["left out", "null"])
+def test_an_output_that_names_its_tool_and_no_call_goes_through_as_it_is(call_id: dict[str, Any]) -> None:
+    """The API wants no call for it, and one that waits gets no answer by it."""
+    news = {"type": "function_call_output", "name": "inbox", "output": "Ada wrote: ship on Friday", **call_id}
+    answer = {"type": "function_call_output", "call_id": "c", "output": "done"}
+    items = [{"role": "user", "content": "go"}, CALL, news, answer, {"role": "user", "content": "on"}]
+    assert Compactor(window=8_000).compact(items).messages == items
+    old = [items[0], news, *({"role": "user", "content": f"step {n} " + "x " * 400} for n in range(3))]
+    old += [{"role": "assistant", "content": f"note {n} " + "y " * 400} for n in range(30)]
+    view = Compactor(window=8_000).compact([*old, {"role": "user", "content": "on"}]).messages
+    assert news not in view
+    assert "Ada wrote: ship on Friday" in str(view)
+
+
 TOOLS = {
     "type": "additional_tools",
     "role": "developer",

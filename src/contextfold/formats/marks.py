@@ -82,6 +82,8 @@ def _is_item(entry: dict[str, Any]) -> bool:
     # New built-in tools come with types of their own; but logs of all kinds have events that end so.
     is_call = kind.endswith(("_call", "_call_output")) and kind not in _LOGGED
     is_call = is_call or (kind == "program" and "fingerprint" in entry)
+    if kind == "function_call_output" and "output" in entry and "name" in entry:
+        return True  # of a tool that no one called
     return is_call and not _ITEM_KEYS.isdisjoint(entry)
 
 

@@ -4,7 +4,7 @@ Every item is one message; those of the assistant's side are marked ``split``, s
 Calls of the built-in tools that the caller runs (shell, computer, patch, its own tool search) are calls like any other,
 with the name of their type; the type of their outputs belongs to them. What is not a message, reasoning, such a call or
 its output is opaque and goes through untouched: what the provider runs is complete in itself, or in items that name
-each other (``conversation.runs``).
+each other (``conversation.runs``). So is an output that names its tool and no call: the API takes it as it is.
 
 Reference: https://platform.openai.com/docs/api-reference/responses/create
 """
@@ -24,6 +24,8 @@ TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "r
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+UNCALLED = "function_call_output"
+"""An output of this type may name its tool in place of a call: no call waits for it."""
 SETTINGS = ("configuration_update", "additional_tools")
 """Items that set effort or format, or bring tools, for later answers."""
 REFERENCE = "item_reference"
@@ -88,7 +90,7 @@ def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Pa
         return "assistant", (_decode_call(item, kind, index),)
     if (kind in NAMED_OUTPUTS or kind in local_tools.CALL_OF) and local_tools.answered_id(item) is not None:
         return "tool", (_decode_output(item, kind, index),)
-    if kind in NAMED_OUTPUTS:
+    if kind in NAMED_OUTPUTS and not (kind == UNCALLED and values.optional_text(item, "name")):
         raise FormatError(f"a {kind} item has no 'call_id': name the call that it answers", index=index)
     if kind in SETTINGS:
         # It holds for all that comes behind it: nothing that was said, and nothing to be summed up.
