@@ -374,6 +374,23 @@ async def hand_over(ports: Ports, taker: Callable[[Any], object], value: Any) ->
         await ports.call(lambda: taken)
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who is at work on something that others may want, too: a thread, and whether it does other things meanwhile."""
+
+    thread: int
+    suspends: bool
+
+    @classmethod
+    def over(cls, ports: Ports) -> Worker:
+        """The one that runs this code, over these ports."""
+        return cls(threading.get_ident(), isinstance(ports, AsyncPorts))
+
+    def can_be_awaited_by(self, other: Worker) -> bool:
+        """Whether it goes on while the other one waits: blocking code in a thread holds up the event loop there."""
+        return self.thread != other.thread or (self.suspends and other.suspends)
+
+
 async def settled(change: Coroutine[Any, Any, T]) -> T:
     """The outcome of a change, on an event loop of asyncio. A task that is cancelled meanwhile ends when the change
     has: whoever comes next finds what has become of it, and nothing of it comes later.

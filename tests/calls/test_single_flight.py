@@ -186,3 +186,40 @@ def test_a_call_that_waits_for_another_one_hears_that_it_is_to_stop() -> None:
         assert SUMMARY in str(first.result().messages)
     assert type(error).__name__ == "Cancelled"
     assert summarizer.asked == 1
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["made", "prepared"])
+def test_blocking_code_on_an_event_loop_waits_for_no_task_of_that_loop(background: bool) -> None:
+    """It holds up the loop, so the task would not end before it: both would stand still for minutes, or for good."""
+    asked: list[str] = []
+    let = asyncio.Event()
+
+    async def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) == 1:
+            await let.wait()
+        return SUMMARY
+
+    policy = Policy(background=background, summary={"total_seconds": 20})
+    compactor = Compactor(window=WINDOW, summarizer=summarizer, policy=policy)
+    due = next(n for n in range(1, 41) if compactor.due(conversation(n)) is not None)
+    talk = conversation(due - 1 if background else 40)
+
+    async def both() -> tuple[Any, float]:
+        task = asyncio.create_task(compactor.acompact(talk))
+        while not asked:
+            await asyncio.sleep(0.01)
+            if background and task.done():  # near the trigger, one is prepared as soon as it has grown
+                talk.append({"role": "user", "content": "Go on."})
+                await compactor.acompact(talk)
+        begun = time.monotonic()
+        blocking = compactor.compact(talk, force=background)
+        took = time.monotonic() - begun
+        let.set()
+        await task
+        return blocking, took
+
+    blocking, took = asyncio.run(both())
+    assert took < 10
+    assert SUMMARY in str(blocking.messages)
+    assert len(asked) == 2

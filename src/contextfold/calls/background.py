@@ -63,12 +63,14 @@ class Background:
         self._thread.start()
 
     async def finished(self, ports: Ports) -> None:
-        """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for.
+        """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for, nor by
+        blocking code the task of a loop that it holds up.
 
         In steps, since neither a token nor a scope ends a wait on a thread. Raises ``Cancelled``; the work goes on.
         """
         task, thread = self._task, self._thread
-        while task is not None and not task.done() and task.get_loop() is _asyncio_loop():
+        suspends = isinstance(ports, AsyncPorts)
+        while suspends and task is not None and not task.done() and task.get_loop() is _asyncio_loop():
             ports.check()
             await sys.modules["asyncio"].wait({task}, timeout=CANCEL_SECONDS)
         while thread is not None and thread.is_alive():

@@ -13,13 +13,14 @@ from typing import Any
 
 from contextfold.errors import is_control_flow
 from contextfold.passes.means import Made, Nothing
-from contextfold.ports import CANCEL_SECONDS, Ports
+from contextfold.ports import CANCEL_SECONDS, Ports, Worker
 
 
 class _Flight:
     """A pass that is being made. Over without an outcome and without an error: it was given up."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
         self.outcome: Made | Nothing | None = None
         self.error: Exception | None = None
         self.is_over = False
@@ -48,19 +49,22 @@ class SingleFlight:
         same one. ``seconds``: for which another call is waited for; None for any time.
 
         An error of the other call is raised here, too: it would come again. Where that was given up, as by a task that
-        is cancelled, the pass is made here. Raises ``Cancelled``.
+        is cancelled, or cannot go on while this one waits, the pass is made here. Raises ``Cancelled``.
         """
         # A process that was forked has nothing of what its parent is doing.
         key = (os.getpid(), key)
         until = None if seconds is None else ports.clock.now() + seconds
-        while (other := self._other(key, own := _Flight())) is not None:
+        worker = Worker.over(ports)
+        while (other := self._other(key, own := _Flight(worker))) is not None:
             while not other.is_over and (until is None or ports.clock.now() < until):
+                if not other.worker.can_be_awaited_by(worker):
+                    break
                 await ports.sleep(CANCEL_SECONDS)
             if other.error is not None:
                 raise other.error
             if other.outcome is not None:
                 return other.outcome, True
-            if not other.is_over:  # on an event loop that no one runs any more
+            if not other.is_over:  # on an event loop that no one runs any more, or that this call holds up
                 return await making(), False
         try:
             own.outcome = await making()

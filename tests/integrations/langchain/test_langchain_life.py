@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -750,6 +751,36 @@ def test_two_async_runs_on_one_thread_pay_one_summary() -> None:
 
     anyio.run(main)
     assert len(paid) == 1
+
+
+def test_a_blocking_run_on_an_event_loop_waits_for_no_run_that_it_holds_up() -> None:
+    """Both would stand still until the blocking one has waited for as long as any may."""
+
+    async def main() -> tuple[Any, float]:
+        asked, let = list[str](), asyncio.Event()
+
+        async def summarize(prompt: str) -> str:
+            asked.append(prompt)
+            if len(asked) == 1:
+                await let.wait()
+            return SUMMARY
+
+        case = Case(summarizer=summarize)
+        await case.agent.aupdate_state(THREAD, {"messages": talk(14)}, as_node="model")
+        run = asyncio.create_task(case.agent.ainvoke({"messages": [HumanMessage("run 0")]}, THREAD))
+        while not asked:
+            await asyncio.sleep(0.01)
+        begun = time.monotonic()
+        blocking = case.agent.invoke({"messages": [HumanMessage("run 1")]}, THREAD)
+        took = time.monotonic() - begun
+        let.set()
+        await run
+        assert case.compaction._turns._gates == {}
+        return blocking, took
+
+    blocking, took = asyncio.run(main())
+    assert took < 20
+    assert "answer" in str(blocking["messages"][-1].content)
 
 
 def test_a_failed_pass_lets_the_next_run_in() -> None:

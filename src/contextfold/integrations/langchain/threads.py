@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables.config import var_child_runnable_config
 
-from contextfold.ports import Ports
+from contextfold.ports import Ports, Worker
 
 
 class ThreadKey(NamedTuple):
@@ -125,6 +125,7 @@ class _Gate:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
+        self.holder: Worker | None = None
 
 
 class Pass:
@@ -135,17 +136,21 @@ class Pass:
         self._is_held = False
 
     async def wait(self, ports: Ports) -> None:
-        """Until it is this one's turn, or has not been for too long."""
+        """Until it is this one's turn, or has not been for too long; not for a run that this one holds up."""
+        worker = Worker.over(ports)
         for _ in range(int(LONGEST / PAUSE)):
             if self._gate.lock.acquire(blocking=False):
-                self._is_held = True
+                self._is_held, self._gate.holder = True, worker
+                return
+            holder = self._gate.holder
+            if holder is not None and not holder.can_be_awaited_by(worker):
                 return
             await ports.sleep(PAUSE)
 
     def leave(self) -> None:
         """Let the next one in."""
         if self._is_held:
-            self._is_held = False
+            self._is_held, self._gate.holder = False, None
             self._gate.lock.release()
 
     @property
