@@ -45,6 +45,10 @@ def test_every_shape_is_read(response: Any, expected: Usage) -> None:
     assert read_usage(response) == expected
 
 
+DECLINED = SimpleNamespace(type="message", input_tokens=4_500, output_tokens=0)
+SERVED = SimpleNamespace(type="fallback_message", input_tokens=4_500, output_tokens=1)
+
+
 @pytest.mark.parametrize(
     "response",
     [
@@ -68,11 +72,19 @@ def test_every_shape_is_read(response: Any, expected: Usage) -> None:
         ),
         {"usage": {"input_tokens": 9_000}, "context_management": {"applied_edits": [{"type": "clear_tool_uses"}]}},
         {"usage": {"input_tokens": 9_000}, "output": [{"type": "web_search_call"}, {"type": "message"}]},
+        {"usage": {"input_tokens": 9_000, "iterations": [{"type": "message"}, {"type": "fallback_message"}]}},
+        SimpleNamespace(usage=SimpleNamespace(input_tokens=9_000, iterations=[DECLINED, SERVED])),
     ],
 )
 def test_usage_about_other_messages_than_the_ones_sent_is_not_read(response: Any) -> None:
-    """Hosted tools count every round, and an edited context counts what was left of it."""
+    """Hosted tools count every round, and so does a second model where one has declined; an edited context counts what
+    was left of it."""
     assert read_usage(response).input_tokens is None
+
+
+@pytest.mark.parametrize("served", [{"type": "message"}, {"type": "fallback_message"}])
+def test_usage_of_one_round_is_read_whichever_model_answered(served: dict[str, Any]) -> None:
+    assert read_usage({"usage": {"input_tokens": 9_000, "iterations": [served]}}).input_tokens == 9_000
 
 
 def test_a_computer_call_is_the_callers_to_answer_and_its_usage_counts() -> None:

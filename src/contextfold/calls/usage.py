@@ -4,12 +4,13 @@ What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic
 objects or parsed JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
 
 Nothing here raises. Usage that is about other messages than the ones sent is not read: where the provider ran its
-own tools, it counts every round; where it edited or compacted the context, it counts what was left.
+own tools, or asked another model once one had declined, it counts every round; where it edited or compacted the
+context, it counts what was left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,7 +142,7 @@ def _is_about_other_messages(response: object, usage: object) -> bool:
     if get(get(response, "context_management"), "applied_edits"):
         return True
     iterations = get(usage, "iterations")
-    if isinstance(iterations, list | tuple) and any(get(one, "type") == "compaction" for one in iterations):
+    if isinstance(iterations, list | tuple) and _are_rounds(iterations):
         return True
     output = get(response, "output")  # Bedrock: a message
     beside = get(get(response, "additional_kwargs"), "tool_outputs")
@@ -149,6 +150,12 @@ def _is_about_other_messages(response: object, usage: object) -> bool:
     items = [item for several in lists if isinstance(several, list | tuple) for item in several]
     kinds = [get(item, "type") or get(get(item, "toolUse"), "type") for item in items]
     return any(_is_compaction(kind) or str(kind or "").startswith(_HOSTED) for kind in kinds)
+
+
+def _are_rounds(iterations: Sequence[object]) -> bool:
+    """Whether the counts are of more than one request, as of a model that declined and of the one that took its place,
+    or of what the provider made of it."""
+    return len(iterations) > 1 or any(get(one, "type") == "compaction" for one in iterations)
 
 
 def _is_compaction(kind: object) -> bool:
