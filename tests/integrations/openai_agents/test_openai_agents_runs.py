@@ -18,6 +18,8 @@ pytest.importorskip("agents")
 from agents import (
     Agent,
     GuardrailFunctionOutput,
+    ModelSettings,
+    ModelTracing,
     OpenAIProvider,
     RunConfig,
     Runner,
@@ -177,6 +179,24 @@ def test_a_list_that_fits_is_the_frameworks_own() -> None:
 def test_a_continuation_that_the_provider_keeps_goes_through_as_it_is() -> None:
     items = [{"type": "function_call_output", "call_id": "elsewhere", "output": "x " * 40_000}]
     assert filtered(items, compaction(window=1_000)) is items
+
+
+@pytest.mark.parametrize("kind", [{"type": "item_reference"}, {}], ids=["typed", "an id alone"])
+def test_items_that_stand_for_others_that_the_provider_keeps_go_through_as_they_are(kind: dict[str, str]) -> None:
+    """Nothing here tells what they say: summed up they would be lost, and the result of such a call had none."""
+    result = {"type": "function_call_output", "call_id": "elsewhere", "output": "x " * 40_000}
+    items: list[Any] = [{"role": "user", "content": "Go."}, {**kind, "id": "fc_1"}, result]
+    assert filtered(items, compaction(window=1_000)) is items
+    sent: list[Any] = []
+
+    class Taking(OpenAIResponsesModel):
+        async def get_response(self, system_instructions: Any, input: Any, *others: Any, **more: Any) -> Any:
+            sent.append(input)
+
+    model = compaction(window=1_000).model(Taking(MODEL, AsyncOpenAI(api_key="none")))
+    asked: dict[str, Any] = {"previous_response_id": None, "conversation_id": None, "prompt": None}
+    asyncio.run(model.get_response(None, items, ModelSettings(), [], None, [], ModelTracing.DISABLED, **asked))
+    assert sent == [items]
 
 
 def test_tokens_decide_and_not_the_number_of_items() -> None:

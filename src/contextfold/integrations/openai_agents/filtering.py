@@ -17,6 +17,7 @@ from agents.run_config import CallModelData, ModelInputData
 from contextfold import formats
 from contextfold.compactor import After, Before, CompactionResult, Compactor, WindowlessSettings
 from contextfold.errors import held
+from contextfold.formats.openai_responses import is_reference
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.openai_agents.models import CompactingModel, CompactingProvider
@@ -168,11 +169,13 @@ class InputCompaction:
 
 
 def is_delta(items: Sequence[Any]) -> bool:
-    """Whether the provider has the beginning of these items (``conversation_id``, ``previous_response_id``): results
-    come first, of calls that stand in it. There is nothing to compact here then.
+    """Whether the provider has some of these items: their beginning (``conversation_id``, ``previous_response_id``),
+    where results come first, of calls that stand in it, or those that are named by their ids. There is nothing to
+    compact here then.
     """
     first = items[0] if items else None
-    return isinstance(first, Mapping) and str(first.get("type", "")).endswith("_output")
+    begins_elsewhere = isinstance(first, Mapping) and str(first.get("type", "")).endswith("_output")
+    return begins_elsewhere or any(map(is_reference, items))
 
 
 def declared(tools: Sequence[Any]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 
 from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.usage import Usage
+from contextfold.formats.openai_responses import is_reference
 from contextfold.integrations.streams import aopened
 from contextfold.summary.summarizer import Answer
 
@@ -90,6 +91,8 @@ class CompactingModel(Model):
 
         is_elsewhere = beside.get("previous_response_id") or beside.get("conversation_id")
         if is_elsewhere and not isinstance(self.wrapped, OpenAIChatCompletionsModel):  # which reads neither
+            return await send(input)
+        if isinstance(input, list) and any(map(is_reference, input)):
             return await send(input)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
         schema = beside["output_schema"]
