@@ -494,6 +494,7 @@ MALFORMED_HISTORY = [
 ]
 
 LOOK_ALIKES = [
+    "Number of input tokens has exceeded your hourly limit",
     (
         "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length "
         "40, but got a string with length 64 instead."
@@ -621,6 +622,21 @@ def test_unpaired_calls_and_roles_are_a_malformed_history(text: str) -> None:
 @pytest.mark.parametrize("text", LOOK_ALIKES)
 def test_look_alikes_are_left_alone(text: str) -> None:
     assert classify(message=text, status=400) is None
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u202f", ",", "'", "’"])
+@pytest.mark.parametrize(
+    ("text", "limit", "used"),
+    [
+        ("This model's maximum context length is {} tokens. Your messages resulted in {} tokens.", 32_000, 41_000),
+        ("prompt is too long: {1} tokens > {0} maximum", 1_048_576, 1_213_462),
+        ("The input token count ({1}) exceeds the maximum number of tokens allowed ({0}).", 400_000, 1_000_462),
+        ("Requested {1} tokens: the limit of llama-3 is {0}", 8_192, 9_001),
+    ],
+)
+def test_blanks_and_signs_between_thousands_do_not_matter(text: str, limit: int, used: int, blank: str) -> None:
+    said = text.format(*(f"{size:,}".replace(",", blank) for size in (limit, used)))
+    assert classify(said) == Overflow("prompt_too_long", limit, used), said
 
 
 def test_every_example_of_the_reference_file_gets_its_class() -> None:

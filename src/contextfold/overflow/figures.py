@@ -25,10 +25,12 @@ _PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|(?<!con)t
 # 128000, 1,048,576, 128k, ~269722, and 为32768个 among signs that need no blanks; not the 4 of gpt-4o, the 3 of
 # messages[3], the 5 of 3.5 or a status in front
 _SPACED = r"[^\W\u3040-\u9fff\uac00-\ud7af]"
+_UNIT = r"(?:k|m|thousand|million)"
 _NUMBER = re.compile(
-    rf"(?<!{_SPACED})(?<![.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d{{1,3}}(?=[km]\b))?)(?:\.0)?(k|m)?(?!{_SPACED}|\.\d)"
+    rf"(?<!{_SPACED})(?<![.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)"
+    rf"(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d{{1,3}}(?= ?{_UNIT}\b))?)(?:\.0)?(?: ?({_UNIT}))?(?!{_SPACED}|\.\d)"
 )
-_MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
+_MULTIPLE = {None: 1, "k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 # Every repeat is bounded, here and in the other tables: an error may quote a whole prompt, and a pattern that goes back
 # over it takes quadratic time.
@@ -124,6 +126,9 @@ _STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request| the\b)")
 _LONGEST_SIZE = 20
 """Characters. Python reads no number of thousands of digits."""
 
+_LEAST_LIMIT = 256
+"""Tokens. A smaller figure ("greater than 0", "for tier 1") limits something else: nothing could be made to fit it."""
+
 _ERROR_NUMBER = re.compile(r"limit ?\(\d+\)")
 
 
@@ -149,8 +154,7 @@ def figures_of(text: str) -> Figures:
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after) or _OTHER_UNIT_BEFORE.search(before))
         role = None if match.start() in known or _is_no_size(match[1], before, after) else _role(before, after)
-        if role is not None and ((size := _times(match[1], _MULTIPLE[match[2]])) or role != "limit"):
-            # "should be greater than 0" limits nothing
+        if role is not None and ((size := _times(match[1], _MULTIPLE[match[2]])) >= _LEAST_LIMIT or role != "limit"):
             found.setdefault(role, size)
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
         return Figures(other_unit=other_unit)  # "exceeds limit (2013)": a provider's number for the error, not a size

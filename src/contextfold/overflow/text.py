@@ -51,6 +51,8 @@ _CODE_BORDERS = re.compile(r"[\s.\-]+")
 _BLOB = re.compile(r"[A-Za-z0-9+/=_\-]{200,}")
 _QUOTES = re.compile(r"[`'\"‘’“”*\\]")
 _BLANKS = re.compile(r"[ \t]+")
+# 128 000, as it is written in French, Russian and by the standard: the blank may be a narrow or a lasting one.
+_IN_A_NUMBER = re.compile(r"(?<![^\W_])(?<![.,:\-])[1-9]\d{0,2}(?:[ \u00a0\u2009\u202f]\d{3}){1,4}(?![^\W_]|[.,:]\d)")
 _FIGURE_SIGNS = "0123456789,."
 
 
@@ -72,7 +74,8 @@ class ErrorText:
         """All sentences, lower case, without quotes and back-ticks, in the order of their first mention."""
         joined = "\n".join(dict.fromkeys(stripped for text in self.texts if (stripped := text.strip())))
         # Encoded data goes first, so that it takes none of the room that is kept for words.
-        return _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
+        plain = _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
+        return _IN_A_NUMBER.sub(lambda number: "".join(number[0].split()), plain)
 
     def add_status(self, value: object) -> None:
         """An HTTP status; anything else is passed over."""

@@ -83,7 +83,7 @@ _MODEL_CAN = (
 RATE = re.compile(
     r"per[ -_](?:min(?:ute)?|sec(?:ond)?|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|too many requests|throttl|quota"
     r"|billing|credits?\b|insufficient[ _]balance|enqueued|this minute|spending"
-    r"|monthly|daily|weekly|wait before|try again (?:later|in \d)|can only afford|paid (?:account|plan|tier)"
+    r"|monthly|daily|weekly|hourly|wait before|try again (?:later|in \d)|can only afford|paid (?:account|plan|tier)"
     r"|频率|限流|额度|余额|配额|每(?:分钟|秒|小时|天|日)|リクエスト数|毎(?:分|秒|日)|요청 (?:수|한도)|분당"
 )
 
