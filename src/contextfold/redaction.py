@@ -26,7 +26,9 @@ class Kind(NamedTuple):
     """A kind of secret. ``pattern``: its group ``keep``, if there is one, stays. ``sample``: a text, and the secret.
     ``words``: one of them stands near the beginning of each match, in lower case. The pattern searches only what is
     around them, since it takes far longer than to look for a word. ``reach``: the most characters that are looked at
-    from the beginning of a match. The tests prove both of each pattern.
+    from the beginning of a match. The tests prove both of each pattern. ``begins``: each match begins with the word.
+    Of a kind that reaches far it is tried there alone: to search as far as it reaches, piece by piece, would be to read
+    a long text again for each of them.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Kind(NamedTuple):
     secret: str
     words: tuple[str, ...] = ()
     reach: int = 2_100
+    begins: bool = False
 
 
 _NAMES = (
@@ -206,6 +209,7 @@ KINDS: tuple[Kind, ...] = (
         "MIIEpAIBAAKCAQEA",
         ("-----begin ",),
         4_700_000,
+        begins=True,
     ),
     Kind(
         "private key in base64",
@@ -215,6 +219,7 @@ KINDS: tuple[Kind, ...] = (
         "NSUlFcEFJQkFBS0NBUUVB",
         ("ls0tls1crudjtib",),
         20_100,
+        begins=True,
     ),
     Kind(
         "private key of PuTTY",
@@ -224,6 +229,7 @@ KINDS: tuple[Kind, ...] = (
         "AAAAgQCT2HLZqOBSBwb0Dmm3",
         ("private-lines: ",),
         2_100_000,
+        begins=True,
     ),
     Kind(
         "Bearer credentials",
@@ -511,8 +517,7 @@ def _parted(text: str) -> tuple[str, list[str]]:
         parts: list[str] = []
         done = 0
         for start, end in _stretches(folded, kind.words):
-            # Of what begins behind the end, not all that it looks at is seen.
-            while (found := pattern.search(text, max(start, done), end + kind.reach)) and found.start() < end:
+            while found := _first(kind, pattern, text, folded, max(start, done), end):
                 parts += (text[done : found.start()], _kept(found))
                 secrets += _lost(found)
                 done = found.end()
@@ -529,6 +534,19 @@ def _lost(found: re.Match[str]) -> Iterator[str]:
         if first > start:
             yield found.string[start:first]
         start = last
+
+
+def _first(kind: Kind, pattern: re.Pattern[str], text: str, folded: str, start: int, end: int) -> re.Match[str] | None:
+    """The first match that begins in a stretch. Of what begins behind its end, not all that it looks at is seen."""
+    if not kind.begins:
+        found = pattern.search(text, start, end + kind.reach)
+        return found if found and found.start() < end else None
+    (word,) = kind.words
+    while (start := folded.find(word, start, end + len(word) - 1)) >= 0:
+        if found := pattern.match(text, start, start + kind.reach):
+            return found
+        start += 1
+    return None
 
 
 def _stretches(folded: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:

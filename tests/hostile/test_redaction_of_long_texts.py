@@ -65,6 +65,10 @@ def test_no_match_looks_further_than_its_kind_says_and_has_its_word_near_its_beg
     assert looked_at(pattern) <= kind.reach
     if kind.words:
         assert word_within(kind.words, pattern) <= redaction._WORD_WITHIN
+    if kind.begins:
+        assert word_within(kind.words, pattern) == len(kind.words[0])
+    # The others are searched as far as they reach, in each piece again.
+    assert kind.begins or kind.reach <= 2 * redaction._SEARCHED
     for word in kind.words:
         assert word == folded(word)
         assert word_within([one for one in kind.words if one != word], pattern) == ENDLESS, word
@@ -122,6 +126,7 @@ LONG_TEXTS = {
     ),
     "JSON": lambda: json.dumps({f"api_key_{n}": f"value of {n}" for n in range(LENGTH // 35)}),
     "a key without an end": lambda: f"-----BEGIN PRIVATE KEY-----\n{'aZ3kQ9xT' * (LENGTH // 8)}",
+    "first lines of keys": lambda: "certs/w.pem:-----BEGIN RSA PRIVATE KEY-----\n" * (LENGTH // 45),
     "one word": lambda: "password" * (LENGTH // 8),
     "backslashes behind a name": lambda: 'password="' + "\\" * LENGTH,
     "letters": lambda: "a" * LENGTH,
