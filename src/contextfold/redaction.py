@@ -42,10 +42,11 @@ class Kind(NamedTuple):
 
 _NAMES = (
     # With one look at its letter most words are passed over.
-    r"(?=[pcsaemrbiv])(?:pass(?:word|wd|phrase)|client-key-data"
-    r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key(?:[-_]?base)?"
-    r"|(?:access|auth|refresh|session|bot|api|id|csrf|private|security|vault)[-_ ]?token|client[-_ ]?secret|secret"
-    r"|authorization|credential)"
+    r"(?=[pcsaemrbivf])(?:pass(?:word|wd|phrase)|client-key-data"
+    r"|(?:secret|private|api|access|account|encryption|signing|master|subscription|application|functions|auth)"
+    r"[-_ ]?(?:access[-_ ]?)?key(?:[-_]?base)?"
+    r"|(?:access|auth|refresh|session|bot|api|id|csrf|private|security|vault|subscription)[-_ ]?token"
+    r"|client[-_ ]?secret|secret|authorization|credential)"
 )
 _NAME_WORDS = ("pass", "key", "token", "secret", "authorization", "credential")
 """One of these stands in each of the names."""
@@ -60,7 +61,8 @@ _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
 _WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
 _OPEN = r"\\{0,16}[\"']?"
 _NO_SECRET = (
-    r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}(?:[(\[]|\.\w)|[A-Za-z_]{1,61}\.|\d{1,6}[→\t]"
+    r"(?![\[$<{*(]|!(?:vault|secret|env\w{0,9}|ref|sub|getatt|importvalue)\b|bearer\b|basic\b"
+    r"|[A-Za-z_]\w{0,60}(?:[(\[]|\.\w)|[A-Za-z_]{1,61}\.|\d{1,6}[→\t]"
     r"|(?:none|null|true|false|required|optional|undefined|await|str|string|bytes)\b)"
 )
 
@@ -352,6 +354,18 @@ KINDS: tuple[Kind, ...] = (
         rf"|<[\w:.-]{{0,40}}?{_NAMES}>))(?i:{_NO_SECRET})[^\s'\"`,;}}&<>\\]{{4,1000}}",
         '{"name": "DB_PASSWORD", "value": "correcthorse"}',
         "correcthorse",
+        _NAME_WORDS,
+    ),
+    Kind(
+        "secret behind its name in a call",
+        # define('DB_PASSWORD', '...'), headers as pairs, and what a browser's agent types: fill("#password", "...")
+        rf"(?i:(?P<keep>\(\s{{0,20}}b?\\{{0,16}}[\"'][\w.#-]{{0,60}}?{_NAMES}\\{{0,16}}[\"'],\s{{0,20}}b?\\{{0,16}}[\"']))"
+        # A default of what is looked up by a name, or another name.
+        rf"{_NO_METHOD}{_NO_SECRET}(?![/~.]|(?i:(?:[a-z]{{1,20}}[_.-]){{0,4}}(?:{_NAMES}|token|oauth)[_-]?\w{{0,3}}[\"'\\]))"
+        rf"(?=[^\s\"'`\\]{{0,200}}\d)(?=[^\s\"'`\\]{{0,200}}[A-Za-z])(?:[^\s\"'`\\<>{{}}]|{_ESCAPED}){{6,500}}"
+        r"(?=\\{0,16}[\"']\s{0,20}\))",
+        "define('DB_PASSWORD', 'hunter2secret');",
+        "hunter2secret",
         _NAME_WORDS,
     ),
     Kind(
