@@ -135,6 +135,38 @@ KINDS: tuple[Kind, ...] = (
         ),
     ),
     Kind(
+        "keys of Fireworks, Jina, Tailscale, Vercel, Resend, PostHog, Neon, Mapbox, HubSpot, Cloudflare, ...",
+        r"\b(?:A(?:Q\.Ab[\w-]{30,200}|TCTT3x[\w=-]{40,400}|KCp[A-Za-z0-9]{69})\b"
+        r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,40}\b|jina_[0-9a-f]{32}[\w-]{20,60}"
+        r"|tskey-[a-z]{3,12}-[\w-]{20,120}|lin_oauth_[0-9a-f]{40,100}|dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"
+        r"|[st]k\.eyJ[\w-]{20,500}\.[\w-]{20,40}|xkeysib-[0-9a-f]{64}-\w{16}"
+        r"|pat-(?:na|eu|ap)\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        r"|rpa_(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{36,60}\b|napi_(?=[a-z]{0,60}\d)[a-z0-9]{40,80}\b"
+        r"|vc[aikr]_(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{24,80}\b|re_(?=\w{0,32}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{24}\b"
+        r"|ph[xs]_(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{40,60}\b|ops_eyJ[\w+/=-]{100,2000}"
+        r"|sha256~(?=[A-Za-z-]{0,40}[\d_])[\w-]{43}(?![\w-])|bedrock-api-key-[A-Za-z0-9+/=]{60,4000}"
+        r"|GR1348941[\w-]{20,30}|wandb_v1_\w{40,120}|cf(?:ut|at|k)_(?=[A-Za-z_-]{0,60}\d)[\w-]{40,60}(?![\w-])"
+        r"|CFPAT-[\w-]{43}|pnu_[A-Za-z0-9]{36}\b|oy2[a-z0-9]{43}\b"
+        r"|amzn\.mws\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|amzn1\.oa2-cs\.v1\.[0-9a-f]{64})",
+        "fw_3ZaZ3kQ9xT7vB2nM5pL8rW1c",
+        "aZ3kQ9xT7vB2nM5pL8rW",
+        (
+            *("aq.ab", "atctt3x", "akcp", "fw_", "jina_", "tskey-", "lin_oauth_", "dt0", "k.eyj", "xkeysib-"),
+            *("pat-", "rpa_", "napi_", "vca_", "vci_", "vck_", "vcr_", "re_", "phx_", "phs_", "ops_eyj"),
+            *(
+                "sha256~",
+                "bedrock-api-key-",
+                "gr1348941",
+                "wandb_v1_",
+                "cfut_",
+                "cfat_",
+                "cfk_",
+            ),
+            *("pnu_", "oy2", "amzn.mws.", "amzn1.oa2-cs"),
+        ),
+        4_100,
+    ),
+    Kind(
         "Discord bot token",
         r"\b(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{2,4}\.[\w-]{6}\.[\w-]{27,45}\b",
         "MTIzNDU2Nzg5MDEyMzQ1Njc4.GhIjKl.aZ3kQ9xT7vB2nM5pL8rW0123456",
@@ -156,7 +188,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Slack token",
-        r"\bxox[abdeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
+        r"\bxox[abcdeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
         "xoxb-1234-abcdefGHIJ",
         "abcdefGHIJ",
         ("xox", "xapp-"),
