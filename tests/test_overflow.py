@@ -7,7 +7,9 @@ measuring instrument is tested as well where it is at hand.
 from __future__ import annotations
 
 import json
+import urllib.error
 from collections.abc import Mapping
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -790,6 +792,52 @@ def test_a_refusal_without_a_word_is_about_the_size_of_a_request_that_fills_the_
     assert classify(**given, fill=BARE_FILL) == Overflow("prompt_too_long")
     assert classify(**given, fill=BARE_FILL - 0.01) is None
     assert classify(**given, code="content_filter", fill=1.0) is None
+
+
+def of_a_client(client: str, status: int, text: str = "") -> Any:
+    """What a client raises for an answer with this status, as it does it itself."""
+    address, phrase = "https://gateway.test/v1/chat/completions", {400: "Bad Request", 413: "Request Entity Too Large"}
+    if client == "urllib":
+        return urllib.error.HTTPError(address, status, phrase[status], Message(), None)
+    if client == "aiohttp":
+        url = pytest.importorskip("yarl").URL(address)
+        aiohttp = pytest.importorskip("aiohttp")
+        request = aiohttp.RequestInfo(url, "POST", {}, url)
+        return aiohttp.ClientResponseError(request, (), status=status, message=phrase[status])
+    if client == "requests":
+        answer = pytest.importorskip("requests").Response()
+        answer.status_code, answer.reason, answer.url, answer._content = status, phrase[status], address, text.encode()
+    else:
+        httpx = pytest.importorskip("httpx")
+        answer = httpx.Response(status, text=text, request=httpx.Request("POST", address))
+    if client in ("OpenAI", "Anthropic"):
+        sdk = getattr(pytest.importorskip(client.lower()), client)(api_key="none")
+        return sdk._make_status_error_from_response(answer)
+    with pytest.raises(Exception) as raised:
+        answer.raise_for_status()
+    return raised.value
+
+
+CLIENTS = ["httpx", "requests", "aiohttp", "urllib", "OpenAI", "Anthropic"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("status", [400, 413])
+def test_what_a_client_says_of_an_answer_without_a_body_is_no_word_about_why(client: str, status: int) -> None:
+    found = classify(of_a_client(client, status), fill=BARE_FILL)
+    assert found is not None
+    assert found.kind == "prompt_too_long"
+    if status == 400:
+        assert classify(of_a_client(client, status), fill=BARE_FILL - 0.01) is None
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client not in ("aiohttp", "urllib")])
+def test_the_address_beside_a_status_hides_nothing(client: str) -> None:
+    page = "<html><head><title>413 Request Entity Too Large</title></head></html>"
+    found = classify(of_a_client(client, 413, page))
+    assert found == Overflow("prompt_too_long")
+    assert found.of_bytes
+    assert classify(of_a_client(client, 400, "the value of response_format is wrong"), fill=1.0) is None
 
 
 def test_a_ring_of_exceptions_ends() -> None:

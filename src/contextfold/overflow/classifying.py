@@ -80,7 +80,7 @@ def _bare_verdict(said: ErrorText) -> Overflow | None:
 def _is_bare(said: ErrorText) -> bool:
     """Whether a refusal has a status and not a word about why."""
     statuses = {400, 413}.intersection(said.statuses) or _BARE_STATUS.search(said.text)
-    if not statuses or any(code not in _BARE_CODES for code in said.codes):
+    if not statuses or any(code.replace("_", "") not in _BARE_CODES for code in said.codes):
         return False
     return not any(map(str.isalnum, _BARE_WORDS.sub(" ", said.text)))
 
@@ -118,30 +118,16 @@ _CLOSED_ELSEWHERE = frozenset({401, 402, 403, 404, 429})
 _BARE_STATUS = re.compile(r"\b(?:400|413)\b")
 # Names of exceptions and codes that say "refused" and not why. Any other code is a word about the cause.
 _BARE_CODES = frozenset(
-    {
-        "bad_request_error",
-        "bad_request",
-        "api_status_error",
-        "http_status_error",
-        "invalid_request_error",
-        "badrequesterror",
-        "apistatuserror",
-        "apierror",
-        "httpstatuserror",
-        "api_error",
-        "refused",
-        "exception",
-        "runtime_error",
-        "client_error",
-        "http_error",
-        "response_error",
-        "request_error",
-        "provider_error",
-    }
+    (
+        *("badrequesterror", "badrequest", "apistatuserror", "httpstatuserror", "invalidrequesterror", "apierror"),
+        *("refused", "exception", "runtimeerror", "clienterror", "clientresponseerror", "httperror", "responseerror"),
+        *("requesterror", "providererror", "contenttoolargeerror", "requesttoolargeerror"),
+    )
 )
 _BARE_WORDS = re.compile(
     r"error code|status[ _]code|\bno body\b|bad ?request|client error|http|\berror\b|\bnone\b|\b(?:400|413)\b"
-    r"|payload too large|for url \S{0,500}|litellm\.(?:badrequest|api)error|\bapierror\b|\b\w{1,40}exception(?= -)"
+    r"|(?:payload|request entity|content) too large|\bmessage="
+    r"|litellm\.(?:badrequest|api)error|\bapierror\b|\b\w{1,40}exception(?= -)"
 )
 
 

@@ -53,6 +53,8 @@ _QUOTES = re.compile(r"[`'\"‘’“”*\\]")
 _BLANKS = re.compile(r"[ \t]+")
 # 128 000, as it is written in French, Russian and by the standard: the blank may be a narrow or a lasting one.
 _IN_A_NUMBER = re.compile(r"(?<![^\W_])(?<![.,:\-])[1-9]\d{0,2}(?:[ \u00a0\u2009\u202f]\d{3}){1,4}(?![^\W_]|[.,:]\d)")
+# What the clients of HTTP put behind a status: where it came from, and where statuses are explained.
+_WHERE = re.compile(r"for url:? \S{1,2000}|, url=\S{1,2000}|for more information check: \S{1,200}")
 _FIGURE_SIGNS = "0123456789,."
 
 
@@ -75,7 +77,7 @@ class ErrorText:
         joined = "\n".join(dict.fromkeys(stripped for text in self.texts if (stripped := text.strip())))
         # Encoded data goes first, so that it takes none of the room that is kept for words.
         plain = _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
-        return _IN_A_NUMBER.sub(lambda number: "".join(number[0].split()), plain)
+        return _IN_A_NUMBER.sub(lambda number: "".join(number[0].split()), _WHERE.sub("", plain))
 
     def add_status(self, value: object) -> None:
         """An HTTP status; anything else is passed over."""
