@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import contextfold
 from contextfold import Compactor, observe
 from contextfold.observe import LEVELS, REDACTED, Event, Observer, scrub
 from contextfold.redaction import redact
@@ -134,3 +139,29 @@ Compactor(window=4_000, summarizer=lambda prompt: 1 / 0).compact(said * 30)
     assert ran.stdout == ""
     assert ("WARNING:contextfold:summary_failed" in ran.stderr) == is_set_up
     assert is_set_up or ran.stderr == ""
+
+
+LOGS = ("debug", "info", "warning", "error", "critical")
+
+
+def errors_told(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
+    """What log lines are given of an error that was caught, beside what passes ``scrub``, as all does that the
+    gateway's ``told`` tells.
+    """
+    for handler in ast.walk(tree):
+        if not isinstance(handler, ast.ExceptHandler) or handler.name is None:
+            continue
+        for call in ast.walk(handler):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in LOGS:
+                continue
+            for told in call.args:
+                text = ast.unparse(told)
+                harmless = text.startswith(("scrub(", "type(", "told("))
+                if not harmless and re.search(rf"\b{handler.name}\b", text):
+                    yield call.lineno, told
+
+
+def test_no_log_line_tells_what_a_strangers_error_says_with_its_secrets() -> None:
+    files = sorted(Path(contextfold.__file__).parent.rglob("*.py"))
+    told = {str(file): list(errors_told(ast.parse(file.read_text(encoding="utf-8")))) for file in files}
+    assert {file: lines for file, lines in told.items() if lines} == {}

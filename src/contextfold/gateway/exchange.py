@@ -42,7 +42,7 @@ from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.tracing import Tracing
 from contextfold.gateway.upstream import Client, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import GatewayWire
-from contextfold.observe import Event, Observer
+from contextfold.observe import Event, Observer, scrub
 from contextfold.policy import Policy
 from contextfold.ports import AsyncPorts
 from contextfold.record.compaction import Compaction
@@ -202,7 +202,7 @@ class Exchanges:
             return error.answer
         except Unreadable as error:
             self._unread(call, "unreadable")
-            log.debug("a body is passed on: %s", error)
+            log.debug("a body is passed on: %s", scrub(text_of(error)))
         except CannotFit as error:
             self._failed(call, "cannot_fit", error)
             if not sent:

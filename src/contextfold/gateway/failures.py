@@ -11,7 +11,7 @@ import traceback
 
 from contextfold.errors import CannotFit
 from contextfold.gateway.shared import StoreFailed
-from contextfold.observe import Event
+from contextfold.observe import Event, scrub
 
 _STATUS = re.compile(r"\bHTTP (\d{3})\b|\bError code: (\d{3})\b")
 """As we and the SDKs begin the text of a refusal."""
@@ -37,7 +37,7 @@ class NoSummary(Exception):
 def told(error: BaseException) -> str:
     """What a line of the log says of an error."""
     if isinstance(error, CannotFit | StoreFailed | NoSummary):
-        return str(error).partition("\n")[0][:500]  # a database's further lines quote the row
+        return scrub(str(error).partition("\n")[0][:500])  # a database's further lines quote the row
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     place = " < ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in reversed(frames))
     return f"{type(error).__name__} in {place}" if place else type(error).__name__

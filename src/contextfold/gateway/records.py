@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text
 
 from contextfold.errors import InputError, StoreError
+from contextfold.observe import scrub
 from contextfold.record.compaction import Compaction
 from contextfold.store.database import Database
 
@@ -263,7 +264,7 @@ def _readable(record: str) -> Compaction | None:
     try:
         return Compaction.from_json(record)
     except InputError as error:
-        log.warning("a stored record is not used: %s", error)
+        log.warning("a stored record is not used: %s", scrub(str(error)))
         return None
 
 

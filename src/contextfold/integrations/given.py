@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from contextfold.compactor import Compactor
 from contextfold.errors import ContextfoldError, InputError, PolicyError, border
-from contextfold.observe import logger
+from contextfold.observe import logger, scrub
 from contextfold.record.compaction import Compaction
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def stored(where: str, text: Any, read: Callable[[Any], T], told: set[int] | Non
         told, known = set() if told is None else told, hash(str(text))
         if known not in told:
             told.add(known)
-            logger.warning("the record in %s cannot be read, so the whole history is: %s", where, failed)
+            logger.warning("the record in %s cannot be read, so the whole history is: %s", where, scrub(str(failed)))
         return None
 
 

@@ -49,6 +49,7 @@ from contextfold.integrations.given import listed, reading, sending_nothing, sto
 from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import as_known, has_all, is_same_list, shared
 from contextfold.messages import Media, Opaque
+from contextfold.observe import scrub
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
@@ -177,7 +178,7 @@ class CompactionPlugin(BasePlugin):
         except Exception as failed:
             if is_control_flow(failed):
                 raise
-            _log.warning("a refused request could not be made smaller: %s", text_of(failed))
+            _log.warning("a refused request could not be made smaller: %s", scrub(text_of(failed)))
             return None
         if changed:
             known.result, known.calibration = results[-1], results[-1].calibration
@@ -304,7 +305,7 @@ class EventsSummarizer(BaseEventsSummarizer):
             with reading("the events"):
                 told = _told(result.messages)
         except ContextfoldError as failed:
-            _log.warning("events were not compacted, and stay as they are: %s", failed)
+            _log.warning("events were not compacted, and stay as they are: %s", scrub(text_of(failed)))
             return None
         if result.compaction is None:
             _log.warning("events were not compacted, and stay as they are: there is nothing to gain")

@@ -37,7 +37,7 @@ from contextfold.errors import CannotFit, PolicyError, SummaryFailed, held, show
 from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.known_lists import KnownLists
 from contextfold.integrations.rewritten import Originals
-from contextfold.observe import logger
+from contextfold.observe import logger, scrub
 from contextfold.policy import Policy, PolicyFields, Size, SizeInput, parse_trigger
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.record.compaction import Compaction
@@ -203,7 +203,7 @@ class ContextfoldCompactor:
                     _bound(compact, self._compactor(target, beyond, compact)), history, record, options
                 )
             except SummaryFailed as error:
-                logger.warning("the messages stay as they are: %s", error)
+                logger.warning("the messages stay as they are: %s", scrub(str(error)))
                 return None
             return result
 

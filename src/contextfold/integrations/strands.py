@@ -34,7 +34,7 @@ from contextfold.integrations.given import listed, reading, sending_nothing, sto
 from contextfold.integrations.known_lists import has_all, is_same_list
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
-from contextfold.observe import logger
+from contextfold.observe import logger, scrub
 from contextfold.overflow import classify
 from contextfold.passes.question import Proposal
 from contextfold.policy import Pins
@@ -142,7 +142,7 @@ class CompactionManager(ConversationManager):
         try:
             self._take(agent, self._managed(agent))
         except ContextfoldError as failure:
-            logger.warning("the conversation was left as it is: %s", failure)
+            logger.warning("the conversation was left as it is: %s", scrub(str(failure)))
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Make the view strictly smaller after a refusal; without one, compact now.

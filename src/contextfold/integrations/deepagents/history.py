@@ -22,11 +22,11 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, get_buffer_string
 
-from contextfold.errors import ArchiveError
+from contextfold.errors import ArchiveError, text_of
 from contextfold.integrations.deepagents import media
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.langchain import layout
-from contextfold.observe import logger
+from contextfold.observe import logger, scrub
 
 WRITTEN_WHOLE = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use"})
 """Types of blocks that LangChain writes in full, that it writes from ``tool_calls``, or that cannot be read."""
@@ -101,7 +101,7 @@ class HistoryFiles:
             try:
                 await files.put(path, data)
             except (ArchiveError, OSError) as error:
-                logger.warning("%s could not be saved: %s", path, error)
+                logger.warning("%s could not be saved: %s", path, scrub(text_of(error)))
                 lost.add(path)
         return frozenset(lost)
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from contextfold.errors import ArchiveError
+from contextfold.errors import ArchiveError, text_of
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.messages import Text, ToolResult
-from contextfold.observe import logger
+from contextfold.observe import logger, scrub
 from contextfold.tiers import TIERS
 
 PREVIEW = 400
@@ -54,7 +54,9 @@ async def moved(message: ToolMessage, folder: str, files: Files) -> ToolMessage 
         # A tool's output may hold half a surrogate pair, which no file takes.
         await files.put_text(path, text.encode("utf-8", "backslashreplace").decode())
     except (ArchiveError, OSError) as error:
-        logger.warning("a large tool result stays in the state as it is, because it could not be saved: %s", error)
+        logger.warning(
+            "a large tool result stays in the state as it is, because it could not be saved: %s", scrub(text_of(error))
+        )
         return None
     return await files.ports.compute(_stand_in, message, path)
 

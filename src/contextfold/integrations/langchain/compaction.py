@@ -25,7 +25,16 @@ from langgraph.errors import InvalidUpdateError
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor, policy_of
-from contextfold.errors import InputError, PolicyError, functions, held, is_control_flow, plain_functions, shown
+from contextfold.errors import (
+    InputError,
+    PolicyError,
+    functions,
+    held,
+    is_control_flow,
+    plain_functions,
+    shown,
+    text_of,
+)
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
@@ -34,7 +43,7 @@ from contextfold.integrations.langchain.sending import declarations, for_summary
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
-from contextfold.observe import Event, logger
+from contextfold.observe import Event, logger, scrub
 from contextfold.passes.perform import Made
 from contextfold.passes.question import Proposal
 from contextfold.policy import Policy, SizeInput, TriggerInput, parse_trigger
@@ -408,7 +417,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                 "archiving %d messages failed (%s: %s); the thread still has them",
                 len(evicted),
                 type(error).__name__,
-                error,
+                scrub(text_of(error)),
             )
             return None
 
