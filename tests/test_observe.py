@@ -64,6 +64,17 @@ def test_what_looks_like_a_key_is_taken_out_of_what_is_told(text: str, key: str)
     assert REDACTED in scrub(text.format(key))
 
 
+@pytest.mark.parametrize(
+    "name", ["SMTP_PASS", "MYSQL_PWD", "OPENAI_APIKEY", "DB_PASSWD", "GPG_PASSPHRASE", "PGPASSWORD"]
+)
+def test_passwords_of_the_environment_are_taken_out_by_their_short_names_too(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "correcthorse")
+    monkeypatch.setenv("OLDPWD", "/srv/project")
+    assert scrub("refused for correcthorse in /srv/project") == f"refused for {REDACTED} in /srv/project"
+
+
 def test_keys_of_the_environment_and_of_clients_are_taken_out_whatever_they_look_like(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -68,7 +68,7 @@ LEVELS: Mapping[str, int] = {
     "compaction_undone": logging.INFO,
 }
 
-_KEY_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|PASSWORD)$")
+_KEY_VARIABLE = re.compile(r"(?:_KEY|APIKEY|_TOKEN|_SECRET|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD)$")
 _SHORT = 200
 """Characters of what is remembered without secrets."""
 
