@@ -123,6 +123,53 @@ def test_a_placeholder_never_becomes_a_summary(text: str) -> None:
     assert str(judged(text)).startswith("it is a placeholder")
 
 
+OPENINGS = """
+Hello! How can I help you today?
+Hi there! How can I assist you with your project?
+What would you like me to do next?
+Sure! Here is the summary:
+Here's a concise summary of our conversation so far:
+Hallo! Wie kann ich Ihnen heute helfen?
+Was kann ich für Sie tun?
+Hier ist die Zusammenfassung des Gesprächs:
+Bonjour ! Comment puis-je vous aider aujourd'hui ?
+Voici un résumé de la conversation :
+¡Hola! ¿En qué puedo ayudarte hoy?
+Olá! Como posso ajudar você hoje?
+Ciao! Come posso aiutarti?
+Hallo! Waarmee kan ik je vandaag helpen?
+Здравствуйте! Чем я могу вам помочь?
+Cześć! W czym mogę ci pomóc?
+你好！请问有什么可以帮您的吗？
+好的，以下是对话的总结：
+こんにちは！何かお手伝いできることはありますか？
+以下は会話の要約です：
+안녕하세요! 무엇을 도와드릴까요?
+다음은 대화 요약입니다:
+"""
+
+ABOUT_HELP = """
+The user asked how they can help with the login bug. Next: read auth.py.
+How can I help you today? was the agent's first line; then the user asked for the tests of auth.py.
+Here is the summary: auth.py was read, and the tests fail on line 3.
+What would you like me to do is asked before each deployment to prod-7.
+Der Nutzer fragt, wie er helfen kann; offen ist der Test von auth.py.
+用户问：有什么可以帮忙的？随后修改了 auth.py。
+ユーザーは auth.py の修正について何か手伝えるか尋ねた。
+"""
+
+
+@pytest.mark.parametrize("text", OPENINGS.strip().split("\n"))
+def test_the_beginning_of_a_chat_never_becomes_a_summary(text: str) -> None:
+    """A small model takes the prompt for one, or announces what it then does not say."""
+    assert str(judged(text)).startswith("it sums up nothing")
+
+
+@pytest.mark.parametrize("text", ABOUT_HELP.strip().split("\n"))
+def test_a_summary_may_tell_of_such_words(text: str) -> None:
+    assert judged(text) is None
+
+
 NO_SUMMARY = """
 Summarization failed.
 Unable to summarize the conversation.

@@ -10,14 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from contextfold.summary.refusal_words import APOLOGIES, ERRORS, PLACEHOLDERS
+from contextfold.summary.refusal_words import APOLOGIES, ERRORS, OPENINGS, PLACEHOLDERS
 from contextfold.summary.summarizer import UNMARKED, Answer
 
 TINY_INPUT = 200
 """Tokens. Below this an honest summary may well be longer than what it sums up: its headings alone cost that."""
 
 SHORT = 240
-"""Characters. Only an answer up to this length can be nothing but an apology, an error or a placeholder."""
+"""Characters. Only an answer up to this length can be nothing but an apology, an error, a placeholder or a greeting."""
 
 LOOP = 600
 """Characters from which on an answer is looked at for loops and copies: small models fall into both."""
@@ -72,6 +72,7 @@ Mistral, DeepSeek."""
 _APOLOGY = re.compile(rf"^(?:{APOLOGIES})", re.IGNORECASE)
 _ERROR = re.compile(rf"^(?:{ERRORS})", re.IGNORECASE)
 _PLACEHOLDER = re.compile(rf"^(?:{PLACEHOLDERS})[.!。．｡！।]?$", re.IGNORECASE)
+_OPENING = re.compile(rf"^(?:{OPENINGS})[.!?。？！ ]{{0,3}}$", re.IGNORECASE)
 _THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?(?:</\1>\s*|\Z)", re.DOTALL | re.IGNORECASE)
 """Thinking that is left in the text; all of it, where the thinking never ended."""
 _THOUGHT_END = re.compile(r"^[^\S\n]*+</think(?:ing)?>[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
@@ -137,6 +138,7 @@ def _rejected_words(text: str) -> str | None:
         (_APOLOGY, "it is a refusal"),
         (_ERROR, "it is an error text"),
         (_PLACEHOLDER, "it is a placeholder"),
+        (_OPENING, "it sums up nothing"),
     ):
         if pattern.match(text):
             return f"{phrase}: {text[:80]!r}"

@@ -1,7 +1,7 @@
 """How models say that they will not, or cannot, sum up, in each language spoken here.
 
-What belongs here: patterns of apologies, errors and placeholders. What does not: where they count (``accept``). An
-answer that is one of these sums up nothing, whatever language the prompt asked for.
+What belongs here: patterns of apologies, errors, placeholders and openings of a chat. What does not: where they count
+(``accept``). An answer that is one of these sums up nothing, whatever language the prompt asked for.
 """
 
 from __future__ import annotations
@@ -170,3 +170,37 @@ PLACEHOLDERS = (
     rf"|{_HINDI_ARABIC}"
 )
 """What is all of such an answer, but for a sign at its end."""
+
+_HELLO = (
+    r"(?:¡?(?:hello|hi|hey|hallo|guten tag|bonjour|salut|hola|olá|oi|ciao|salve|здравствуйте|привет|cześć|dzień dobry"
+    r"|你好|您好|こんにちは|안녕하세요)(?: there)?[!,.！，。、 ]{0,3})?"
+)
+_OFFERS = (
+    r"how (?:can|may|could) i (?:help|assist|be of (?:help|assistance|service))\b[^.?!\n]{0,60}"
+    r"|what (?:can i do for you|would you like(?: me)? to do|do you need)(?: next| now| today| first)?"
+    r"|wie (?:kann|darf) ich (?:ihnen|dir|euch) [^.?!\n]{0,40}(?:helfen|behilflich sein)"
+    r"|was kann ich für (?:sie|dich|euch) tun"
+    r"|(?:comment|en quoi) (?:puis-je|est-ce que je peux) [^.?!\n]{0,20}(?:aider|assister|être utile)[^.?!\n]{0,30}"
+    r"|¿?(?:en qué|cómo) (?:te |le |os |les )?puedo (?:ayudar|asistir)\w*[^.?!\n]{0,40}"
+    r"|(?:como|em que) posso (?:te |lhe |o |a )?(?:ajudar|auxiliar)[^.?!\n]{0,40}"
+    r"|(?:come|in cosa|in che modo) posso (?:aiutar|assister|esser)\w*[^.?!\n]{0,40}"
+    r"|(?:hoe|waarmee) kan ik (?:je|u|jou|jullie) [^.?!\n]{0,40}(?:helpen|van dienst zijn)"
+    r"|(?:чем|как) (?:я )?(?:могу|можем) (?:вам |тебе )?(?:помочь|быть полез\w+)[^.?!\n]{0,40}"
+    r"|(?:w czym|jak) mogę (?:ci |panu |pani )?pomóc[^.?!\n]{0,30}"
+    r"|(?:请问|請問)?(?:今天)?(?:有什[么麼]|我能|我可以|需要我)[^。？！?!\n]{0,24}(?:[帮幫]|[协協]助|[为為][您你]服[务務])"
+    r"[^。？！?!\n]{0,12}"
+    r"|(?:今日は|本日は)?、?(?:何か|なにか|どのような|どういった)[^。？！?!\n]{0,24}(?:お手伝い|お力|ご用)[^。？！?!\n]{0,20}"
+    r"|(?:오늘 )?(?:무엇을|뭘|어떻게|어떤)[^.?!\n]{0,24}(?:도와|도움)[^.?!\n]{0,16}"
+)
+_ANNOUNCES = (
+    r"(?:(?:sure|certainly|of course|absolutely|okay|ok)\b[,.! ]{0,3})?"
+    r"(?:here(?:[’']s| is)|below is) (?:a|an|the|your|my) [^:\n]{0,60}summary[^:\n]{0,60}:"
+    r"|(?:hier|nachfolgend) (?:ist|folgt) (?:die|eine) [^:\n]{0,60}zusammenfassung[^:\n]{0,60}:"
+    r"|voici (?:un|le) [^:\n]{0,40}résumé[^:\n]{0,60}:|aquí (?:está|tienes|tiene) [^:\n]{0,40}resumen[^:\n]{0,60}:"
+    r"|(?:好的[，,])?(?:以下|下面)(?:是|为|為)[^：:\n]{0,20}(?:[总總][结結]|摘要)[^：:\n]{0,10}[：:]"
+    r"|以下(?:は|が|に)[^：:\n]{0,24}要約[^：:\n]{0,12}[：:]|다음은 [^:\n]{0,30}요약[^:\n]{0,16}:"
+)
+OPENINGS = rf"{_HELLO}(?:{_OFFERS})|{_ANNOUNCES}"
+"""How small models answer a prompt that they take for the beginning of a chat, or announce a summary and stop: all of
+such an answer, but for signs at its end.
+"""
