@@ -287,9 +287,10 @@ class Pins(_Settings):
     ids: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     """Names of tools whose calls and results stay."""
-    # Of LangChain, deepagents and Gemini CLI, Claude Code, Codex, Cursor, OpenCode, Kimi CLI, VS Code.
+    # Of LangChain, deepagents and Gemini CLI, Claude Code, Codex, Cursor, OpenCode, Kimi CLI, VS Code, Roo Code.
     plans: frozenset[str] = frozenset(
         {"write_todos", "TodoWrite", "update_plan", "todo_write", "todowrite", "SetTodoList", "manage_todo_list"}
+        | {"update_todo_list"}
     )
     """Names of tools by which an agent writes down its todo list or plan: the newest call stays, earlier ones go."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)

@@ -160,6 +160,30 @@ def test_a_step_may_say_that_it_is_done_without_a_status(key: str) -> None:
     assert [(fact.section, fact.text) for fact in facts] == [("done", "first"), ("open", "second")]
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "- [x] Read it\n- [-] Mend it\n- [ ] Test it",
+        "[x] Read it\n[~] Mend it\n[ ] Test it",
+        "# Plan\n1. [X] Read it\n2. [/] Mend it\n3. [ ] Test it\n",
+        json.dumps([{"content": "Read it", "status": "completed"}, {"content": "Mend it"}, {"content": "Test it"}]),
+        json.dumps([{"step": "Read it", "state": "done"}, {"step": "Mend it"}, {"step": "Test it"}]),
+    ],
+)
+def test_steps_are_read_where_a_list_is_written_as_a_text(steps: str) -> None:
+    """A checklist in Markdown, as Roo Code's tool takes it, or JSON within JSON, as some models write it."""
+    call = ToolCall("c", "update_todo_list", json.dumps({"todos": steps}))
+    found = plan([Message("assistant", (call,))], Policy().pins.plans)
+    said = [(fact.section, fact.text.removesuffix(" (in progress)")) for fact in found]
+    assert said == [("done", "Read it"), ("open", "Mend it"), ("open", "Test it")]
+
+
+@pytest.mark.parametrize("text", ["Call a[0] and b[ ] then", "[x](https://example.com) says it", "[1, 2]", "[{"])
+def test_a_text_that_is_no_list_has_no_steps(text: str) -> None:
+    call = ToolCall("c", "update_todo_list", json.dumps({"todos": text}))
+    assert not list(plan([Message("assistant", (call,))], Policy().pins.plans))
+
+
 @pytest.mark.parametrize("format", ["openai-chat", "anthropic"])
 def test_a_todo_list_that_its_tool_refused_is_not_where_the_work_stands(format: str) -> None:
     good = todo(1, todos("completed", "in_progress"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from contextfold import json_values
 from contextfold.messages import Message, ToolCall, ToolResult
@@ -37,6 +37,12 @@ _DONE = re.compile(
 )
 _TICKS = ("done", "completed")
 """Of a step without a status: whether it is done."""
+
+_BOX = re.compile(
+    r"^[ \t]{0,20}(?:(?:[-*+]|\d{1,4}[.)])[ \t]{1,4})?\[([ xX~/-])\][ \t]{1,4}(\S.{0,4000})", re.MULTILINE
+)
+_BOXES = {" ": "pending", **dict.fromkeys("xX", "completed"), **dict.fromkeys("-~/", "in progress")}
+"""A line of a checklist, and what its box says."""
 
 _DROPPED = re.compile(
     r"cancel|skipped|dropped|deleted|abandon|abgebrochen|annul[éa]|geannuleerd|отмен|anulowan"
@@ -173,18 +179,33 @@ def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
     return ((text, status) for _, text, status in _entries(call) if text)
 
 
+def _listed(value: Any) -> Sequence[Any]:
+    """The entries of one argument. Some models write a list as a text of JSON, and some tools take a checklist in
+    Markdown (Roo Code's ``update_todo_list``).
+    """
+    if not isinstance(value, str):
+        return value if isinstance(value, list) else ()
+    if value.lstrip().startswith("[{"):
+        try:
+            return _listed(json_values.read(value))
+        except ValueError:
+            return ()
+    return [{"content": text, "status": _BOXES[box]} for box, text in _BOX.findall(value)]
+
+
 def _entries(call: ToolCall) -> Iterator[tuple[str, str, str]]:
     """The same, each with the id by which a later list changes it; such a list need not repeat what it says."""
     try:
         found = json_values.read(call.arguments)
     except ValueError:
         return
-    lists = found.values() if isinstance(found, Mapping) else (found,)
-    for entry in (entry for value in lists if isinstance(value, list) for entry in value):
+    given = found.values() if isinstance(found, Mapping) else (found,)
+    for entry in (entry for value in given for entry in _listed(value)):
         if isinstance(entry, str):
             yield entry, clipped(entry, QUOTE), ""
         elif isinstance(entry, Mapping):
             texts = [entry[key] for key in ("content", "step", "title", "task", "text", "description") if key in entry]
             text = clipped(texts[0], QUOTE) if texts and isinstance(texts[0], str) else ""
-            status = entry.get("status") or ("done" if any(entry.get(key) is True for key in _TICKS) else "")
+            is_ticked = any(entry.get(key) is True for key in _TICKS)
+            status = entry.get("status") or entry.get("state") or ("done" if is_ticked else "")
             yield str(entry.get("id", text)), text, clipped(str(status), 40)
