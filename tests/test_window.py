@@ -65,6 +65,15 @@ def test_a_model_of_bedrock_is_known_by_the_id_that_its_own_clients_take(model: 
     assert registered(f"{model}[1m]") == 1_000_000
 
 
+@pytest.mark.parametrize(
+    "model", ["anthropic.claude-3-haiku-20240307-v1:0", "us.anthropic.claude-v2:1", f"bedrock/{BEDROCKS}"]
+)
+@pytest.mark.parametrize("size", [28, 48, 200])
+def test_an_id_of_bedrock_that_ends_in_a_window_has_that_window(model: str, size: int) -> None:
+    """What is bought as provisioned throughput may take less than the model does."""
+    assert registered(f"{model}:{size}k") == size * 1_000
+
+
 @pytest.mark.parametrize("name", ["gemini-2.5-pro", "gemini-3.1-pro-preview", "gemini-2.5-flash"])
 @pytest.mark.parametrize(
     "written",

@@ -402,6 +402,8 @@ def registered(model: str) -> int | None:
     """The context window of a model as genai-prices knows it, in tokens, or None. Uses no network."""
     if model.endswith(LARGE_MARK):
         return max(LARGE_WINDOW, registered(model.removesuffix(LARGE_MARK)) or 0)
+    if sized := _SIZED.search(model):
+        return int(sized[1]) * 1_000
     for provider, name in chain.from_iterable(map(_readings, _written(model))):
         if (found := _entry(provider, name)) is None:
             continue
@@ -453,6 +455,9 @@ def _written(model: str) -> Iterator[str]:
 
 _TUNED = re.compile(r"(^|[:/])ft:([^:]+):.*$", re.DOTALL)
 """How OpenAI names a model that was tuned, behind what names the provider: ``ft:BASE:ORGANIZATION:NAME:ID``."""
+
+_SIZED = re.compile(r"\.[\w.-]+:\d{1,3}:([1-9]\d{0,3})k\s*$")
+"""How Bedrock's ids for provisioned throughput end: ``anthropic.claude-3-haiku-20240307-v1:0:48k``."""
 
 _VARIANT = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)\s*$")
 """What OpenRouter takes behind a model's name, for another way of serving the same model."""
