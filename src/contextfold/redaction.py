@@ -66,6 +66,15 @@ _NO_SECRET = (
     r"|(?:none|null|true|false|required|optional|undefined|await|str|string|bytes)\b)"
 )
 
+_PASSWORD = r"(?:pass(?:word|wd|phrase)|(?:db|smtp|e?mail|app|root|admin|user|ssh|gmail)[_-]?pass)"
+_PROSE = (
+    r"(?<![\w-])(?:the|an?|is|are|be|for|to|of|and|or|with|from|in|by|this|that|here|your?|we|not|no|can(?:not)?|must"
+    r"|should|at least|characters?|required|please|enter|invalid|incorrect|wrong|missing|empty|optional|example|confirm"
+    r"|repeat|forgot\w{0,8}|reset|change|new|current|password|passwords|passwort|das|die|der|ihr|dein|ist|bitte|muss"
+    r"|zeichen|eingeben|neues|de|la|le|el|su|tu|mot|passe|senha|sua|wachtwoord|uw|je)(?![\w-])"
+)
+"""A word that sentences and labels have, and passphrases, whose words are drawn, hardly ever."""
+
 _SIGN = r"[^\s'\"`,;}&<>()\[\]\\]"
 _MIXED = rf"(?={_SIGN}{{0,200}}\d)(?={_SIGN}{{0,200}}[A-Za-z])"
 """A digit and a letter: words of prose and code that stand where a secret may stand seldom have both."""
@@ -312,6 +321,17 @@ KINDS: tuple[Kind, ...] = (
         "postgresql://host/db?user=bob&password=hunter2",
         "hunter2",
         ("pass", "pwd", "key", "sig", "auth", "code", "secret", "token", "credential"),
+    ),
+    Kind(
+        "password of several words",
+        # In quotes, unless it reads like what a form or a message says; and what Gmail calls an app password.
+        rf"(?i:(?P<keep>{_PASSWORD}\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"'])"
+        rf"{_NO_SECRET}(?![^\"'\n]{{0,300}}{_PROSE}))"
+        r"[!#-&(-;=?-\[\]-z|~]{2,60}(?: [!#-&(-;=?-\[\]-z|~]{1,60}){1,9}(?=\\{0,16}[\"'])"
+        rf"|(?P<keep2>(?i:{_PASSWORD})[\"']?\s{{0,4}}[:=]\s{{0,4}})(?!{_PROSE})[a-z]{{4}}(?: [a-z]{{4}}){{3}}(?! ?\w)",
+        'DB_PASSWORD="correct horse battery"',
+        "correct horse battery",
+        ("pass",),
     ),
     Kind(
         "named secret in quotes",

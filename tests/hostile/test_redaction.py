@@ -77,6 +77,12 @@ def test_an_english_name_of_a_secret_counts_in_a_sentence_of_another_language(te
         (r'{"url": "https:\/\/bob:s3cretpw@host.test\/x"}', "s3cretpw"),
         (r'{"said": "{\"url\": \"https:\\\/\\\/bob:s3cretpw@host.test\"}"}', "s3cretpw"),
         ("stripe.api_key = 'sk_live_abcdefghijklmnopqrstuvwx'", "abcdefghijklmnopqrstuvwx"),
+        *(
+            (text.format("correct horse battery"), "horse battery")
+            for text in ('password: "{}"', "password='{}'", '{{"db_password": "{}"}}', r"{{\"password\": \"{}\"}}")
+        ),
+        ('DB_PASSWORD="pa ss w0rd!"', "pa ss w0rd!"),
+        *((f"{name}=abcd efgh ijkl mnop\nPORT=1", "efgh ijkl mnop") for name in ("EMAIL_PASSWORD", "smtp_pass")),
         ("PGPASSWORD=hunter2secret psql -h db", "hunter2secret"),
         ("redis://:redispass9@h:6379/0", "redispass9"),
         ("https://x.test/?sig=abc%2Bdef0123456789&se=2026", "def0123456789"),
@@ -314,6 +320,8 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "fw_update_firmware_version_2_of_all re_compiled_pattern_2, pat-na1-test, sha256~2 phx_router_1, cfk_page, oy2",
         "The API key is stored/in/config2.yaml, the secret is my-app-secret-v2-prod, the token is next_token_of_user_2",
         "token是gpt-4o-mini的，token为0时报错，token是base64编码，secret为my_k8s_secret_name2，password是string类型",
+        'label.password="Mot de passe oublié" passwordHint="a horse" bypass: "all of it" compass="north west 2"',
+        "password: this line says more",
         "password: required.",
         "password = config2.password",
         "token: v1.2.",
