@@ -573,11 +573,18 @@ def _in_a_thread(work: Callable[[], T]) -> Future[T]:
     """What comes of work in a thread of its own. A daemon: work that hangs must not keep the process from ending."""
     future: Future[T] = Future()
 
+    promised = [future]
+
     def settle() -> None:
+        future = promised.pop()
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
             future.set_exception(error)
+        finally:
+            # The error has this frame, and would be held by its own future, with all that those who wait for it hold,
+            # such as a cursor: until the next garbage collection.
+            del future
 
     threading.Thread(target=contextvars.copy_context().run, args=(settle,), daemon=True).start()
     return future

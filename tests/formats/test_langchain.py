@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import inspect
 import json
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,7 @@ from langchain_core.messages import (
     message_to_dict,
 )
 
-from contextfold import Compactor, Policy
+from contextfold import Compactor
 from contextfold.errors import FormatError
 from contextfold.formats.langchain import LangChain
 from contextfold.formats.langchain_shapes import shape_of
@@ -30,6 +29,7 @@ from contextfold.formats.local_tools import BLANK_SCREENSHOT
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tiers import reduce
 from contextfold.tokens import count_tokens
+from formats.openai_tools import PATCH, SCREEN, in_block, of_computer, of_custom, of_patch
 from formats.reading import as_objects, decoded
 
 LANGCHAIN = LangChain()
@@ -427,77 +427,6 @@ def test_what_a_tool_gives_as_json_is_its_text_and_stays_json_where_an_object_is
 
 
 # ---- tools that OpenAI has built in, and custom ones ----
-
-
-SCREEN = (
-    "data:image/png;base64,"
-    + base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (1024).to_bytes(4) * 2 + bytes(9_000)).decode()
-)
-PATCH = "*** Begin Patch\n" + "+ a line of code\n" * 400 + "*** End"
-
-
-def in_block(block: dict[str, Any], *, is_v1: bool) -> dict[str, Any]:
-    """A block of OpenAI's as ``langchain-openai`` has it."""
-    return {"type": "non_standard", "value": block} if is_v1 else block
-
-
-def of_computer(n: int, *, is_v1: bool) -> list[Any]:
-    action = {"type": "screenshot"}
-    call = {"type": "computer_call", "id": f"cu{n}", "call_id": f"c{n}", "action": action, "status": "completed"}
-    picture: Any = SCREEN if n % 2 else [{"type": "input_image", "image_url": SCREEN}]
-    shown = ToolMessage(picture, tool_call_id=f"c{n}", additional_kwargs={"type": "computer_call_output"})
-    return [AIMessage([in_block(call, is_v1=is_v1)]), shown]
-
-
-def of_patch(n: int, *, is_v1: bool) -> list[Any]:
-    operation = {"type": "create_file", "path": f"{n}.py", "diff": PATCH}
-    call = {"type": "apply_patch_call", "id": f"ap{n}", "call_id": f"c{n}", "operation": operation}
-    done = {"type": "apply_patch_call_output", "call_id": f"c{n}", "status": "completed", "output": PATCH}
-    return [AIMessage([in_block(call, is_v1=is_v1)]), HumanMessage([in_block(done, is_v1=is_v1)])]
-
-
-def of_custom(n: int, *, is_v1: bool) -> list[Any]:
-    call = {"type": "custom_tool_call", "id": f"ct{n}", "call_id": f"c{n}", "name": "apply", "input": PATCH}
-    listed = {"name": "apply", "args": {"__arg1": PATCH}, "id": f"c{n}"}
-    done = {"type": "custom_tool_call_output", "output": PATCH}
-    said = AIMessage([in_block(call, is_v1=is_v1)], tool_calls=[listed])
-    return [said, ToolMessage([done], tool_call_id=f"c{n}", name="apply")]
-
-
-KINDS_OF_CALLS = {
-    of_computer: ("computer_call", "computer_call_output"),
-    of_patch: ("apply_patch_call", "apply_patch_call_output"),
-    of_custom: ("custom_tool_call", "custom_tool_call_output"),
-}
-
-
-@pytest.mark.parametrize("is_v1", [False, True])
-@pytest.mark.parametrize("step", KINDS_OF_CALLS)
-@pytest.mark.parametrize("window", [200_000, 8_000, 3_000])
-def test_calls_to_tools_of_openai_and_what_answers_them_go_out_as_they_came_or_not_at_all(
-    step: Any, window: int, is_v1: bool
-) -> None:
-    """Also what is shortened is of the type that the API takes for it, and a custom tool is called with bare text."""
-    base = pytest.importorskip("langchain_openai.chat_models.base")
-    history = [HumanMessage("Look after it."), *(one for n in range(6) for one in step(n, is_v1=is_v1))]
-    policy = Policy(keep=("fraction", 0.6), bound_thinking=False)
-    result = Compactor(window=window, policy=policy).compact([*history, HumanMessage("And now?")])
-    if window == 200_000:
-        assert all(one is other for one, other in zip(result.messages, history, strict=False))
-    sent = base._construct_responses_api_input(result.messages)
-    call, output = KINDS_OF_CALLS[step]
-    if f'"{call}"' not in inspect.getsource(base):
-        pytest.skip(f"this langchain-openai sends no {call} again")
-    items = [item for item in sent if item["type"] != "message"]
-    assert [item["type"] for item in items] == [call, output] * (len(items) // 2)
-    assert [item["call_id"] for item in items[::2]] == [item["call_id"] for item in items[1::2]]
-    assert not any("call is not in this context" in str(item) for item in sent)
-    for item in items:
-        if item["type"] == "custom_tool_call":
-            assert item["input"].startswith("*** Begin Patch\n")
-        if item["type"] == "computer_call_output":
-            assert item["output"]["type"] == "input_image"
-            assert item["output"]["image_url"].startswith("data:image/png")
 
 
 def reduced(message: Message, tier: str, limit: int) -> Message:

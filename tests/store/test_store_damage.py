@@ -274,6 +274,25 @@ def everything(store: SQLStore, thread: str) -> dict[str, Any]:
     return {name: ask(session) for name, ask in {**READING, **LOOKING}.items()}
 
 
+@pytest.mark.parametrize("damage", ["cut off", "too deep", "another role"])
+def test_an_error_that_someone_keeps_holds_no_later_look_at_its_own_time(damage: str, url: str, tmp_path: Path) -> None:
+    """As a log does that sends errors on: its traceback held the cursor, and what came later was not to be seen."""
+    damager = Damager(url, tmp_path)
+    kept: list[StoreCorrupt] = []
+    with damager.damaged(MESSAGES, {"payload": PAYLOADS[damage]}):
+        for ask in READING.values():
+            try:
+                ask(opened(damager.store))
+            except StoreCorrupt as error:
+                kept.append(error)
+        session = opened(damager.store)
+        session.append(turn(90), at=49)
+        assert kept
+        assert session.state().message_count > 49
+        assert session.history(49) == turn(90)
+    damager.close()
+
+
 def answered(ask: Callable[[Session], Any], session: Session) -> Any:
     """What a session answers, or what it says of the damage."""
     try:

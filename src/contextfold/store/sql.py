@@ -10,7 +10,6 @@ have no gaps, and two writers never get the same one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -92,7 +91,7 @@ class SQLStore:
             opened = self.database.opened
             row = connection.execute(_loading(), thread.columns).mappings().first()
             found = self._now(connection, [rows.state(thread, row)])[0] if row else SessionState(thread)
-            return replace(found, opened=opened)
+            return found.under(opened)
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
         """All sessions of a namespace, the one that was written to last first. One whose row is damaged says so
@@ -112,7 +111,7 @@ class SQLStore:
 
     def _listed(self, connection: Connection, namespace: str, found: CursorResult[Any]) -> list[SessionState]:
         names = tuple(found.keys())  # a mapping of SQLAlchemy costs as much as reading the row
-        states = [rows.listed(namespace, dict(zip(names, row, strict=True))) for row in found]
+        states = [rows.listed(namespace, dict(zip(names, row, strict=True))) for row in found.all()]
         return self._now(connection, states)
 
     def _now(self, connection: Connection, states: list[SessionState]) -> list[SessionState]:
@@ -242,7 +241,7 @@ class SQLStore:
                 some = wanted[start : start + _RANGES_AT_ONCE]
                 ends = {f"first_{n}": one.start for n, one in enumerate(some)}
                 ends |= {f"last_{n}": one.stop - 1 for n, one in enumerate(some)}
-                stored = connection.execute(_reading(len(some)), {**thread.columns, **ends})
+                stored = connection.execute(_reading(len(some)), {**thread.columns, **ends}).all()
                 found += _checked(thread, stored, (sequence for one in some for sequence in one))
         return found
 
@@ -291,13 +290,13 @@ class SQLStore:
     def read_summaries(self, thread: Thread) -> list[StoredSummary]:
         with self.database.read() as connection:
             query = select(SUMMARIES).where(_of(SUMMARIES, thread)).order_by(SUMMARIES.c.id)
-            return [rows.summary(thread, row) for row in connection.execute(query).mappings()]
+            return [rows.summary(thread, row) for row in connection.execute(query).mappings().all()]
 
     def read_links(self, thread: Thread, summary_id: int) -> list[Link]:
         with self.database.read() as connection:
             query = select(LINKS.c.sequence, LINKS.c.fate, LINKS.c.reason)
             query = query.where(_of(LINKS, thread), LINKS.c.summary_id == summary_id).order_by(LINKS.c.sequence)
-            return [rows.link(thread, summary_id, row) for row in connection.execute(query)]
+            return [rows.link(thread, summary_id, row) for row in connection.execute(query).all()]
 
     def record_summary(self, thread: Thread, summary: NewSummary) -> StoredSummary:
         with self.database.write() as connection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from contextfold.cached import cached_property
@@ -78,7 +78,7 @@ def _check_name(what: str, name: object) -> None:
         raise InputError(f"the {what} is not valid text: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SessionState:
     """The row of a session. One that was never written to has no messages and revision 0.
 
@@ -109,12 +109,20 @@ class SessionState:
     held_until: int = 0
     created_at: float | None = None
     updated_at: float | None = None
-    opened: int = field(default=0, compare=False)
-    """Which opening of its database it was read under, where that can be another one at the same address: a file that a
-    backup took the place of has another history, perhaps under the same revision."""
     damage: str = ""
     """In a list of sessions: what of the row cannot be read, and the way out; empty where all can. Fields that cannot
     be read are as in a new session, and a thread whose id cannot be read has the key of its row for an id."""
+
+    # Not a field: stores of anyone's own fill those by their names, from tables that have no such column.
+    opened = 0
+    """Which opening of its database it was read under, where that can be another one at the same address: a file that a
+    backup took the place of has another history, perhaps under the same revision."""
+
+    def under(self, opened: int) -> SessionState:
+        """The same, read under this opening of its database."""
+        found = replace(self)
+        object.__setattr__(found, "opened", opened)
+        return found
 
     def at(self, now: float) -> SessionState:
         """What a stored row says at this time of the store's clock: a lease that has expired is of no one at work.
