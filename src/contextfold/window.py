@@ -456,7 +456,7 @@ def _written(model: str) -> Iterator[str]:
 _TUNED = re.compile(r"(^|[:/])ft:([^:]+):.*$", re.DOTALL)
 """How OpenAI names a model that was tuned, behind what names the provider: ``ft:BASE:ORGANIZATION:NAME:ID``."""
 
-_SIZED = re.compile(r"\.[\w.-]+:\d{1,3}:([1-9]\d{0,3})k\s*$")
+_SIZED = re.compile(r":\d{1,3}:([1-9]\d{0,3})k\s{0,8}\Z")
 """How Bedrock's ids for provisioned throughput end: ``anthropic.claude-3-haiku-20240307-v1:0:48k``."""
 
 _VARIANT = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)\s*$")
