@@ -180,15 +180,22 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
 def _hidden_blocks(source: Any) -> Iterator[Mapping[str, Any]]:
     """The mappings in which the ciphertext of a part of reasoning may stand."""
     waiting = [source]
+    for found in _taken(waiting):
+        if isinstance(found, Mapping):
+            yield found
+            waiting.extend(found[key] for key in _AROUND_CIPHERTEXTS if key in found)
+
+
+def _taken(waiting: list[Any]) -> Iterator[Any]:
+    """What waits, and what is put there meanwhile, items of lists one by one, up to as many values as are looked at."""
     for _ in range(json_values.MOST_VALUES):
         if not waiting:
             return
         found = waiting.pop()
         if isinstance(found, list | tuple):
             waiting.extend(found)
-        elif isinstance(found, Mapping):
+        else:
             yield found
-            waiting.extend(found[key] for key in _AROUND_CIPHERTEXTS if key in found)
 
 
 def _ciphertext_tokens(source: Mapping[str, Any], keys: Iterable[str]) -> int:
@@ -208,13 +215,8 @@ def _held_in(value: Any) -> Iterator[Media | str | int]:
     and the ciphertexts: Anthropic's search results are hidden, and billed. Of tools that are named, their tokens.
     """
     waiting = [value]
-    for _ in range(json_values.MOST_VALUES):
-        if not waiting:
-            return
-        found = waiting.pop()
-        if isinstance(found, list | tuple):
-            waiting.extend(found)
-        elif isinstance(found, Mapping):
+    for found in _taken(waiting):
+        if isinstance(found, Mapping):
             data, media_type = found.get("data"), found.get("media_type")
             said = media_type if isinstance(media_type, str) else None
             if isinstance(data, str) and (found.get("type") == "base64" or (said and "type" not in found)):
