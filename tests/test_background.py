@@ -38,7 +38,7 @@ def turn(number: int) -> list[Message]:
 
 
 class Slow:
-    """A summarizer that answers when it is let, and counts. One that is waited for fails after ten seconds."""
+    """A summarizer that answers when it is let, and counts. One that is waited for fails after a minute."""
 
     def __init__(self) -> None:
         self.calls = self.answers = 0
@@ -47,7 +47,7 @@ class Slow:
 
     def __call__(self, prompt: str) -> str:
         self.calls += 1
-        if not self.gate.wait(10):
+        if not self.gate.wait(60):
             raise RuntimeError("a request waited for the summary")
         self.answers += 1
         return "The user asks for one module after the other; all were looked at."
