@@ -279,14 +279,15 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
     read = sorted({near for n in candidates for near in (n - 1, n, n + 1) if near >= 0})
     # Neighbors that hold nothing of the query score nothing, and need not be read.
     texts = index.texts([n for n in read if n in chosen or any(_holds(part, n) for part in parts)])
-    own = {n: _score(text, parts, average) for n, text in texts.items()}
-    nothing = (0.0, 0)
+    asked = _Asked(parts)
+    held = {n: asked.held(text) for n, text in texts.items()}
+    own = {n: sum(_worth(part, times, texts[n].length, average) for part, times in found) for n, found in held.items()}
     return {
         n: Ranked(
             n,
-            own.get(n, nothing)[0] + NEIGHBOR * max(own.get(n - 1, nothing)[0], own.get(n + 1, nothing)[0]),
-            own.get(n, nothing)[1],
-            *_coverage(texts.get(n), parts),
+            own.get(n, 0.0) + NEIGHBOR * max(own.get(n - 1, 0.0), own.get(n + 1, 0.0)),
+            sum(part.unit.exact for part, _ in held.get(n, ())),
+            *asked.coverage([part for part, _ in held.get(n, ())]),
         )
         for n in candidates
     }
@@ -297,26 +298,35 @@ def _holds(part: _Part, sequence: int) -> bool:
     return at < len(part.places) and part.places[at] >> _SEQUENCE_SHIFT == sequence
 
 
-def _coverage(text: RankedText | None, parts: Sequence[_Part]) -> tuple[float, tuple[str, ...]]:
-    """What share of a query stands in a message, weighed by how rare it is, and the words that do."""
-    # Words that no message has do not count: nothing could answer them.
-    known = [part for part in parts if part.places]
-    whole = sum(part.idf * part.weight for part in known)
-    if text is None or not whole:
-        return 0.0, ()
-    held = [part for part in known if _times(text, part.ask)]
-    words = tuple(" ".join(part.unit.words) for part in sorted(held, key=lambda part: -part.idf))
-    return sum(part.idf * part.weight for part in held) / whole, words
+class _Asked:
+    """The parts of a query by their words: a pasted log asks for thousands, and a message has few of them."""
 
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._parts = parts
+        self._of: dict[str, list[int]] = {}
+        self._open: list[int] = []
+        """Those of one word that may go on: which words of a text these are, only the text says."""
+        for number, part in enumerate(parts):
+            if part.ask.prefix and len(part.ask.phrase) == 1:
+                self._open.append(number)
+            for token in part.ask.phrase[:1] or part.ask.tokens:
+                self._of.setdefault(token, []).append(number)
+        # Words that no message has do not count: nothing could answer them.
+        self._whole = sum(part.idf * part.weight for part in parts if part.places)
 
-def _score(text: RankedText, parts: Sequence[_Part], average: float) -> tuple[float, int]:
-    score, exact = 0.0, 0
-    for part in parts:
-        times = _times(text, part.ask)
-        if times:
-            score += _worth(part, times, text.length, average)
-            exact += part.unit.exact
-    return score, exact
+    def held(self, text: RankedText) -> list[tuple[_Part, float]]:
+        """What of the query a text has, and how often it says it."""
+        numbers = {number for token in self._of.keys() & text.counts.keys() for number in self._of[token]}
+        found = ((self._parts[n], _times(text, self._parts[n].ask)) for n in sorted(numbers.union(self._open)))
+        return [(part, times) for part, times in found if times]
+
+    def coverage(self, held: Iterable[_Part]) -> tuple[float, tuple[str, ...]]:
+        """What share of a query these parts are, weighed by how rare each is, and their words."""
+        known = [part for part in held if part.places]
+        if not self._whole:
+            return 0.0, ()
+        words = tuple(" ".join(part.unit.words) for part in sorted(known, key=lambda part: -part.idf))
+        return sum(part.idf * part.weight for part in known) / self._whole, words
 
 
 def _worth(part: _Part, times: float, length: float, average: float) -> float:
