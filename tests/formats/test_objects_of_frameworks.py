@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ theirs = pytest.importorskip("pydantic_ai.messages")
 
 from contextfold import Compactor, formats
 from contextfold.formats.pydantic_ai import split
-from contextfold.messages import Media, Opaque, ToolCall
+from contextfold.messages import Media, Message, Opaque, Text, ToolCall
 from contextfold.tiers import reduce
 from contextfold.tokens import TokenCounter
 
@@ -38,6 +39,7 @@ MESSAGES: list[Any] = [
             theirs.NativeToolCallPart("web_search", {"q": "a"}, "n1"),
             theirs.NativeToolReturnPart("web_search", {"found": []}, "n1"),
             theirs.FilePart(IMAGE),
+            theirs.TextPart("", provider_name="google", provider_details={"thought_signature": "c2ln"}),
         ],
         metadata={"own": 1},
     ),
@@ -124,6 +126,33 @@ def test_a_file_that_was_uploaded_is_what_its_media_type_says() -> None:
         file = theirs.UploadedFile("file-1", "openai", media_type=media_type)
         (part,) = KNOWN.decode(theirs.ModelRequest([theirs.UserPromptPart([file])])).parts
         assert part == Media(kind, url="file-1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("langchain", "langchain_core"), ("haystack", "haystack"), ("pydantic-ai", "pydantic_ai")]
+)
+def test_how_closely_an_image_is_looked_at_is_kept_where_a_format_can_say_it(name: str, package: str) -> None:
+    """At low detail an image takes a ninth of the tokens."""
+    pytest.importorskip(package)
+    format = formats.get(name)
+    for media in (Media("image", url="https://a.example/b.png"), Media("image", "image/png", "iVBORw0KGgo=")):
+        (wire,) = format.encode([Message("user", (Text("look"), replace(media, detail="low")))])
+        told = [part.detail for part in format.decode(wire).parts if isinstance(part, Media)]
+        assert told == ["low"] or (name == "haystack" and media.url)  # which takes no addresses
+
+
+def test_time_to_read_a_prompt_of_many_items_does_not_grow_with_their_square() -> None:
+    """Behind each item all others were copied: 40,000 took a second."""
+
+    def seconds(count: int) -> float:
+        items = [theirs.CachePoint() if n % 3 else f"{n}" for n in range(count)]
+        began = time.process_time()
+        (prompt, *_) = KNOWN.decode(theirs.ModelRequest([theirs.UserPromptPart(items)])).parts
+        assert len(prompt.source.behind) == 2
+        return time.process_time() - began
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (1_000, 32_000))
+    assert many < 80 * few
 
 
 def test_a_request_is_split_into_messages_of_one_kind_without_losing_a_part() -> None:

@@ -145,7 +145,7 @@ def _built(part: Part) -> Any:
         return theirs.ToolCall(part.name, values.arguments_object(part.arguments), id=part.id)
     if isinstance(part, Media) and part.data is not None:
         if part.kind == "image":
-            return theirs.ImageContent(part.data, part.media_type, validation=False)
+            return theirs.ImageContent(part.data, part.media_type, part.detail, validation=False)  # type: ignore[arg-type]
         return theirs.FileContent(part.data, part.media_type, filename=part.name, validation=False)
     if isinstance(part, Media):
         return theirs.TextContent(values.media_note(part).text)

@@ -135,6 +135,9 @@ def _role(request: Any) -> Any:
 
 def _decoded(part: Any) -> Iterable[Part]:
     kind, source = part.part_kind, Of(part)
+    if kind == "text" and not part.content and part.provider_details:
+        # Gemini's signature of an answer may come in a text without a word, and has to go back
+        return [Reasoning("", source={"type": "reasoning", "part": part})]
     if kind in ("system-prompt", "text"):
         return [Text(part.content, source=source)] if part.content else []
     if kind == "user-prompt":
@@ -164,19 +167,14 @@ def _contents(part: Any, content: Any) -> list[Text | Media | Opaque]:
         return [Text(content, source=Of(part))] if content else []
     items = list(content) if isinstance(content, list | tuple) else [content]
     found: list[Text | Media | Opaque] = []
-    for number, item in enumerate(items):
+    marks: list[Any] = []
+    for item in reversed(items):  # so that the marks behind an item are known when it comes
         if getattr(item, "kind", None) == CACHE_POINT:
+            marks.append(item)
             continue
-        marks = tuple(_marks_behind(items, number))
-        found.append(_item(Of(part, item, marks)))
-    return found
-
-
-def _marks_behind(items: Sequence[Any], number: int) -> Iterable[Any]:
-    for item in items[number + 1 :]:
-        if getattr(item, "kind", None) != CACHE_POINT:
-            return
-        yield item
+        found.append(_item(Of(part, item, tuple(reversed(marks)))))
+        marks = []
+    return found[::-1]
 
 
 def _item(source: Of) -> Text | Media | Opaque:
@@ -187,7 +185,7 @@ def _item(source: Of) -> Text | Media | Opaque:
     if kind in ("text-content", "structured-content") and isinstance(item.content, str):
         return Text(item.content, source=source)
     if kind in URLS:
-        return values.media_from_url(URLS[kind], item.url, source=source)
+        return values.media_from_url(URLS[kind], item.url, detail=_detail(item), source=source)
     if kind == "binary":
         return _binary(item, source)
     if kind == "uploaded-file":
@@ -198,7 +196,13 @@ def _item(source: Of) -> Text | Media | Opaque:
 
 def _binary(content: Any, source: Of) -> Media:
     data = base64.b64encode(content.data).decode("ascii")
-    return Media(values.media_kind(content.media_type), media_type=content.media_type, data=data, source=source)
+    kind, detail = values.media_kind(content.media_type), _detail(content)
+    return Media(kind, media_type=content.media_type, data=data, detail=detail, source=source)
+
+
+def _detail(item: Any) -> str | None:
+    """How closely OpenAI's models are to look at an image."""
+    return values.optional_text(item.vendor_metadata or {}, "detail")
 
 
 def _result(part: Any) -> ToolResult:
@@ -399,13 +403,15 @@ def _item_of(part: Part) -> Any:
 
     if not isinstance(part, Media):
         return part.text if isinstance(part, Text | Opaque) else ""
+    beside = {"detail": part.detail} if part.detail else None
     if part.data is not None:
         try:
             data = base64.b64decode(part.data, validate=True)
         except (binascii.Error, ValueError):
             return values.media_note(part).text
-        return theirs.BinaryContent(data=data, media_type=part.media_type or "application/octet-stream")
+        media_type = part.media_type or "application/octet-stream"
+        return theirs.BinaryContent(data=data, media_type=media_type, vendor_metadata=beside)
     if not values.is_link(part):
         return values.media_note(part).text
     kinds = {"image": theirs.ImageUrl, "audio": theirs.AudioUrl, "video": theirs.VideoUrl}
-    return kinds.get(part.kind, theirs.DocumentUrl)(url=part.url or "")
+    return kinds.get(part.kind, theirs.DocumentUrl)(url=part.url or "", vendor_metadata=beside)
