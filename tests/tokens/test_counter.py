@@ -13,7 +13,7 @@ from contextfold.errors import PolicyError
 from contextfold.formats import FORMATS
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter, count_tokens, estimate
-from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, REFERENCED_TOOL, TOOL_OVERHEAD
+from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, REFERENCED_TOOL, TOOL_OVERHEAD, compact_json
 from contextfold.tokens.media import rule_of
 
 COUNTER = TokenCounter()
@@ -185,6 +185,49 @@ def test_what_a_provider_fetched_drew_or_searched_has_its_price(format: str, wir
     message = FORMATS[format].decode(wire)
     counter = TokenCounter(media_rule=rule_of(format))
     assert counter.message(message) == pytest.approx(tokens, rel=0.05, abs=20)
+
+
+MEASURED = [{"hour": hour, "degrees": hour * 1.5, "is_day": hour % 24 < 12} for hour in range(1_000)]
+
+
+@pytest.mark.parametrize(
+    ("format", "wire"),
+    [
+        ("gemini", {"role": "model", "parts": [{"toolResponse": {"toolType": "MAPS", "response": {"at": MEASURED}}}]}),
+        ("langchain", {**RAN, "output": MEASURED}),
+        (
+            "bedrock-converse",
+            {"toolResult": {"toolUseId": "i", "type": "result", "content": [{"text": "ok"}, {"json": MEASURED}]}},
+        ),
+        (
+            "anthropic",
+            {"type": "mcp_tool_result", "tool_use_id": "m", "content": [{"type": "json", "say": "ok", "of": MEASURED}]},
+        ),
+        ("openai-responses", {"type": "mcp_call", "id": "m", "name": "weather", "arguments": "{}", "output": MEASURED}),
+    ],
+)
+def test_numbers_that_a_tool_of_the_provider_gave_are_sized_with_their_names(format: str, wire: dict[str, Any]) -> None:
+    """A model reads its JSON. Thousands of numbers were a few tokens, wherever one word stood beside them."""
+    if format not in ("openai-responses", "gemini"):
+        wire = {"content": [wire], **({"type": "ai"} if format == "langchain" else {"role": "assistant"})}
+    message = FORMATS[format].decode(wire)
+    assert isinstance(message.parts[0], Opaque)
+    assert COUNTER.message(message) == pytest.approx(estimate(compact_json(MEASURED)), rel=0.1)
+
+
+@pytest.mark.parametrize("spelled", ["inlineData", "inline_data", "object"])
+def test_a_picture_in_a_thought_has_the_price_of_a_picture(spelled: str) -> None:
+    content: Any = {
+        "role": "model",
+        "parts": [{"thought": True, "inlineData": {"mimeType": "image/png", "data": PIXELS}}],
+    }
+    if spelled == "inline_data":
+        content["parts"] = [{"thought": True, "inline_data": {"mime_type": "image/png", "data": PIXELS}}]
+    elif spelled == "object":
+        content = pytest.importorskip("google.genai.types").Content.model_validate(content)
+    (thought,) = FORMATS["gemini"].decode(content).parts
+    assert isinstance(thought, Reasoning)
+    assert COUNTER.part(thought) == COUNTER.part(Media("image", "image/png", PIXELS))
 
 
 def test_a_page_that_the_provider_fetched_as_text_can_be_read() -> None:

@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 from contextfold import json_values
 from contextfold.errors import InputError, PolicyError, check_tools, held, plain_integer, reason, shown
+from contextfold.formats import gemini_shapes as gemini
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
 from contextfold.tokens.estimate import estimate, estimate_together
 from contextfold.tokens.known import KnownSizes
@@ -47,6 +48,8 @@ _SHORTEST_DATA = 64
 _DATA_URL = re.compile(r"data:((?:image|audio|video|text|application)/[\w.+-]+)(?:;[\w.=-]+){0,8};base64,")
 _IMAGES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 """How PNG, JPEG, GIF and WebP begin in base64."""
+_TYPES = ("media_type", "mimeType", "mime_type")
+"""Where media beside their data have their type: Anthropic's, those of MCP and of Gemini."""
 _DATA = re.compile(r"data:[^,]{0,200};base64,|[A-Za-z0-9+/=_\s-]{512,}\Z")
 
 
@@ -132,14 +135,15 @@ class TokenCounter:
         hidden = sum(
             _ciphertext_tokens(block, keys) for block in _hidden_blocks(part.source if beside is None else beside)
         )
-        return max(self.text(part.text), hidden)
+        drawn = (found for found in _held_in(_source_of(part)) if isinstance(found, Media))  # a picture in a thought
+        return max(self.text(part.text), hidden) + sum(media_tokens(found, self._media_rule) for found in drawn)
 
     def _opaque(self, part: Opaque) -> int:
-        """Its readable text and what else is in it: media by the provider's rule, and texts that only the provider can
-        read. Where there is nothing of these, the compact JSON of its source without base64 in it.
+        """Its readable text and what else is in it: media by the provider's rule, texts that only the provider can
+        read, and the numbers that a tool gave. Where there is nothing of these, the compact JSON of its source without
+        base64 in it.
         """
-        value = held(part.source, "value")
-        source = part.source if value is None else value  # a key of the message itself
+        source = _source_of(part)
         if part.text and isinstance(source, Mapping) and isinstance(source.get("encrypted_content"), str):
             return self.text(part.text)  # the same in clear
         words, tokens = "" if part.label in _DECLARING else part.text, 0
@@ -152,7 +156,7 @@ class TokenCounter:
             else:
                 tokens += len(found) * 3 // 4 // _BYTES_PER_TOKEN
         if words.strip():
-            return tokens + self.text(words)
+            return tokens + self.text(words) + (self.text(_numbers_in(source)) if part.is_output else 0)
         return tokens or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
 
 
@@ -175,6 +179,30 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
             f"count_text returned {shown(tokens)} for a text of {len(text):,} characters; it must return an int >= 0"
         )
     return number
+
+
+def _source_of(part: Reasoning | Opaque) -> Any:
+    """What a part was read from, as JSON has it where that is an object of Google's SDK."""
+    if (value := held(part.source, "value")) is not None:
+        return value  # a key of the message itself
+    return gemini.plain(part.source) if gemini.is_object(part.source) else part.source
+
+
+def _numbers_in(value: Any) -> str:
+    """The numbers inside, with their names: words alone are read of a block, and a model reads its JSON."""
+    waiting, found = [value], []
+    for inner in _taken(waiting):
+        if isinstance(inner, Mapping):
+            if told := {name: one for name, one in inner.items() if isinstance(one, int | float)}:
+                found.append(compact_json(told))
+            waiting.extend(one for one in inner.values() if isinstance(one, Mapping | list | tuple))
+        elif isinstance(inner, int | float):
+            found.append(str(inner))
+    return ",".join(found)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _hidden_blocks(source: Any) -> Iterator[Mapping[str, Any]]:
@@ -217,9 +245,9 @@ def _held_in(value: Any) -> Iterator[Media | str | int]:
     waiting = [value]
     for found in _taken(waiting):
         if isinstance(found, Mapping):
-            data, media_type = found.get("data"), found.get("media_type")
-            said = media_type if isinstance(media_type, str) else None
-            if isinstance(data, str) and (found.get("type") == "base64" or (said and "type" not in found)):
+            data, said = found.get("data"), next(filter(_is_text, map(found.get, _TYPES)), None)
+            # one of the type "text" has its words there
+            if isinstance(data, str) and (found.get("type") == "base64" or (said and found.get("type") != "text")):
                 yield Media(_media_kind(said), media_type=said, data=data)
                 continue
             if (medium := _medium_of_frameworks(found)) is not None:
