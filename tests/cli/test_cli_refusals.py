@@ -45,6 +45,10 @@ REFUSED = [
     ("gateway --host 203.0.113.7 --port 0", "give an address of this machine with --host"),
     ("gateway --port BUSY", "address already in use; choose another with --port"),
     ("gateway --workers 2 --port BUSY", "address already in use; choose another with --port"),
+    *(
+        (f"gateway --workers 2 --port 0 --store {store}", "several workers need a store that they share")
+        for store in ("sqlite://", "sqlite:///:memory:", "'sqlite:///file:a?mode=memory&uri=true'")
+    ),
     ("gateway --print-config emacs", "--print-config emacs: there are claude, codex"),
     ("run --host 0.0.0.0 -- true", "listens on loopback only"),
     ("run --log yaml -- true", "log is 'yaml'; it is text, json or none"),

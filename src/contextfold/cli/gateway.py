@@ -27,7 +27,15 @@ from contextfold.cli.options import (
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import PolicyError
 
-Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")]
+
+def _host(text: str) -> str:
+    """An address of IPv6 may come in the brackets that it has in a URL."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
+
+
+Host = Annotated[
+    str, typer.Option("--host", parser=_host, metavar="HOST", help="Where to listen; only this machine by default.")
+]
 Port = Annotated[int, typer.Option("--port", parser=whole(0, 65_535), metavar="PORT", help="0: any free one.")]
 Upstreams = Annotated[
     list[str] | None,

@@ -169,8 +169,11 @@ class GatewaySettings:
         for name in ("first_byte_seconds", "client_seconds", "shutdown_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise PolicyError(f"{name} is {getattr(self, name)}; it is a number of seconds above 0")
-        if self.workers > 1 and ":memory:" in self.store:
-            raise PolicyError("several workers need a store that they share, not one in memory")
+        if self.workers > 1 and self.store:
+            from contextfold.store.database import is_in_memory, resolved
+
+            if is_in_memory(resolved(self.store)):
+                raise PolicyError("several workers need a store that they share, not one in memory")
         for name, url in self.upstreams.items():
             Upstream.of(name, url)
 

@@ -84,7 +84,7 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self.name = name_of(url)
         """Where it is, for people: as ``name_of`` says it."""
-        self.is_in_memory = _is_in_memory(self.url)
+        self.is_in_memory = is_in_memory(self.url)
         self.clock = clock
         self.opened = 0
         """How often it was opened so far: what was read before may have been of another file."""
@@ -252,7 +252,7 @@ def resolved(url: str) -> URL:
     if found.get_backend_name() == "sqlite":
         _check_path(found, url, str(shown))
     found = found.set(drivername="+".join((found.get_backend_name(), known[0])))
-    if found.get_backend_name() == "sqlite" and not _is_in_memory(found) and "uri" not in found.query:
+    if found.get_backend_name() == "sqlite" and not is_in_memory(found) and "uri" not in found.query:
         found = found.set(database=str(Path(str(found.database)).absolute()), query={})
     if found.get_backend_name() == "postgresql":
         _import_psycopg()
@@ -300,7 +300,8 @@ def _import_psycopg() -> None:
         raise InputError("a session on PostgreSQL needs psycopg: pip install 'contextfold[postgres]'") from None
 
 
-def _is_in_memory(url: URL) -> bool:
+def is_in_memory(url: URL) -> bool:
+    """Whether a database lives in one process, as long as its one connection."""
     if url.get_backend_name() != "sqlite":
         return False
     named = url.database or ":memory:"
@@ -311,7 +312,7 @@ def _is_in_memory(url: URL) -> bool:
 def _file_of(url: URL) -> str | None:
     """The path of the file that SQLite opens for a URL; None where there is none to be made."""
     named = url.database
-    if not named or url.get_backend_name() != "sqlite" or _is_in_memory(url):
+    if not named or url.get_backend_name() != "sqlite" or is_in_memory(url):
         return None
     if not named.startswith("file:"):
         return named
