@@ -11,6 +11,7 @@ import random
 import shlex
 import threading
 import time
+import zlib
 from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
@@ -588,6 +589,47 @@ def test_of_a_stream_of_gemini_the_usage_is_read_and_told_in_either_form(tmp_pat
     )
     assert [piece["candidates"] for piece in told] == [piece["candidates"] for piece in pieces]
     assert told[-1]["usageMetadata"] == {"promptTokenCount": before, "totalTokenCount": before + 3}
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_each_element_of_a_list_that_gemini_streams_comes_at_once_whatever_usage_is_told(
+    tmp_path: Path, encoding: str
+) -> None:
+    """It was held back until its end, and of one that is compressed nothing is told otherwise."""
+    goes_on = threading.Event()
+    says = ['one {"]', "two \\", "three"]
+    pieces = [{"candidates": [{"content": {"parts": [{"text": word}], "role": "model"}}]} for word in says]
+    pieces = [{**piece, "usageMetadata": {"promptTokenCount": 700, "totalTokenCount": 703}} for piece in pieces]
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def packed(data: bytes) -> bytes:
+        return packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH) if encoding == "gzip" else data
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: {encoding}\r\n"
+        await writer.write(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+        await writer.chunk(packed(b"[" + json.dumps(pieces[0], indent=1).encode()))
+        while not goes_on.is_set():
+            await asyncio.sleep(0.01)
+        for byte in packed(b"\n,\r\n" + compact(pieces[1]) + b"," + compact(pieces[2]) + b"\n]\n"):
+            await writer.chunk(bytes([byte]))
+        await writer.write(b"0\r\n\r\n")
+
+    raw = compact(body_of("gemini", list(turns("gemini", ENOUGH))[-1]))
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path, usage="history")) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=5)
+        connection.request("POST", path_of("gemini", True).partition("?")[0], raw)
+        response = connection.getresponse()
+        body = response.read1()
+        read = (lambda data: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data)) if encoding == "gzip" else bytes
+        assert json.loads(read(body) + b"]")[0]["candidates"] == pieces[0]["candidates"]
+        goes_on.set()
+        told = json.loads(read(body + response.read()))
+        connection.close()
+    before = int(response.headers["x-contextfold-tokens-before"])
+    assert [piece["candidates"] for piece in told] == [piece["candidates"] for piece in pieces]
+    counts = [piece["usageMetadata"]["promptTokenCount"] for piece in told]
+    assert counts == [before if encoding == "identity" else 700] * 3
 
 
 PIECES = {

@@ -276,11 +276,12 @@ class Gateway:
             await self._hand_on(answer, client, _headers_of(answer, call))
             return
         told, body = self._history_tokens(call), None
-        if told is not None and not answer.is_stream:
+        is_list = told is not None and not answer.is_stream and await answer.is_list()
+        if told is not None and not answer.is_stream and not is_list:
             # Rewritten whole, so that its length is known before the headers go out; none that is too large for that.
-            body = await answer.whole(MOST_USAGE)
+            body = await answer.whole(MOST_USAGE) if answer.is_plain else None
             told = told if body is not None else None
-        tap = AnswerTap(answer, told)
+        tap = AnswerTap(answer, told, is_list=is_list)
         headers = _headers_of(answer, call)
         if told is not None:
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]

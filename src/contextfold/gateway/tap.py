@@ -23,14 +23,16 @@ MOST_USAGE = 8 * 1024 * 1024
 class AnswerTap:
     """Reads along for the usage and the kept items in an answer, and tells another usage where it should."""
 
-    def __init__(self, answer: UpstreamAnswer, told: int | None) -> None:
+    def __init__(self, answer: UpstreamAnswer, told: int | None, *, is_list: bool = False) -> None:
+        """``is_list``: the answer is a list of JSON, whose elements are told one by one."""
         self.input_tokens: int | None = None
         self.items: list[dict[str, Any]] = []
         """What the provider keeps of the answer."""
         self._told = told
         self._is_stream = answer.is_stream
         self._decoder = Decoder(answer.header(b"content-encoding"))
-        self._is_plain = answer.header(b"content-encoding") in ("", "identity")
+        self._is_plain = answer.is_plain
+        self._elements = _Elements() if is_list else None
         self._left = bytearray()
         self._is_off = answer.status != 200 or not self._decoder.is_known
 
@@ -38,6 +40,8 @@ class AnswerTap:
         """What of this goes to the client now: the chunk itself, unless usage is to be told otherwise."""
         if self._is_off:
             return chunk
+        if self._elements is not None:
+            return self._listed(chunk, self._elements)
         if not self._is_stream:
             # The chunk goes on at once; what is kept of it only serves to read the usage at the end.
             if len(self._left) < MOST_USAGE:
@@ -59,11 +63,36 @@ class AnswerTap:
             complete = self._seen(complete)
         return complete if rewrites else chunk
 
+    def _listed(self, chunk: bytes, elements: _Elements) -> bytes:
+        """The elements of a list that end with this."""
+        begun = len(self._left)
+        self._left += chunk
+        ends = [begun + end for end in elements.ends(chunk)]
+        if not ends and len(self._left) > MOST_USAGE:  # as of an event without an end
+            self._is_off, ends = True, [len(self._left)]
+        found = [bytes(self._left[start:end]) for start, end in pairwise([0, *ends])]
+        del self._left[: ends[-1] if ends else 0]
+        return b"".join(map(self._element, found))
+
+    def _element(self, written: bytes) -> bytes:
+        """An element, and what parts it from the one before it, with the usage that is to be told."""
+        if b'"usage' not in written:
+            return written
+        start = written.find(b"{")
+        said = _loaded(written[start:])
+        self._look(said)
+        if not usage_holders(said):
+            return written
+        self._retell(said)
+        return written[:start] + told if (told := _dumped(said)) else written
+
     def rest(self) -> bytes:
         """What is left at the end of the answer."""
         left = self._taken(len(self._left))
         if self._is_off:
             return b""
+        if self._elements is not None:
+            return left
         if self._is_stream:
             return left if self._told is not None and self._is_plain else b""
         self._look(_loaded(self._decoder.feed(left)))
@@ -110,6 +139,37 @@ class AnswerTap:
         if self._told is not None:
             for usage in usage_holders(said):
                 with_input(usage, self._told)
+
+
+class _Elements:
+    """Where the elements of a list of JSON end that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_text = self._is_escaped = False
+
+    def ends(self, piece: bytes) -> list[int]:
+        """Behind which bytes of the next piece one ends."""
+        found: list[int] = []
+        at = int(self._is_escaped and bool(piece))
+        self._is_escaped = self._is_escaped and not piece
+        while (token := (_IN_TEXT if self._is_text else _OUTSIDE).search(piece, at)) is not None:
+            at, first = token.end(), token[0]
+            if first == b'"':
+                self._is_text = not self._is_text
+            elif first == b"\\":
+                self._is_escaped = at == len(piece)
+                at += 1
+            elif first in b"[{":
+                self._depth += 1
+            else:
+                self._depth -= 1
+                if self._depth == 1:
+                    found.append(at)
+        return found
+
+
+_IN_TEXT, _OUTSIDE = re.compile(rb'["\\]'), re.compile(rb'["\[\]{}]')
 
 
 def _loaded(data: bytes) -> Any:

@@ -60,6 +60,16 @@ class UpstreamAnswer:
     def is_stream(self) -> bool:
         return self.header(b"content-type").startswith("text/event-stream")
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its bytes can be read, and others put in their place, as they come."""
+        return self.header(b"content-encoding") in ("", "identity")
+
+    async def is_list(self) -> bool:
+        """Whether it begins as a list, as a stream of Gemini's does whose client does not ask for events."""
+        await self.whole(0)  # its first bytes
+        return self.is_plain and b"".join(self.ahead).lstrip().startswith(b"[")
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """All bytes, as they come. Raises ``UpstreamFailed`` where they stop before the end."""
         ahead, self.ahead = self.ahead, []  # to take them out one by one costs the square of their number
