@@ -1156,12 +1156,15 @@ OPENINGS = {
 }
 
 
+@pytest.mark.parametrize("kind", [b"content-type: text/event-stream\r\n", b""])
 @pytest.mark.parametrize("wire", OPENINGS)
-def test_a_refusal_behind_pieces_that_say_nothing_is_one_too(tmp_path: Path, wire: str) -> None:
-    """Proxies write the opening of an answer before they have asked a provider."""
+def test_a_refusal_behind_pieces_that_say_nothing_is_one_too(tmp_path: Path, wire: str, kind: bytes) -> None:
+    """Proxies write the opening of an answer before they have asked a provider. ChatGPT's streams to Codex do not say
+    that they are some.
+    """
 
     async def script(writer: Writer, seen: Seen) -> None:
-        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.write(b"HTTP/1.1 200 OK\r\n%stransfer-encoding: chunked\r\n\r\n" % kind)
         for event in OPENINGS[wire] if len(upstream.seen) == 1 else OPENINGS[wire][:-1]:
             await writer.chunk(b"data: " + json.dumps(event).encode() + b"\n\n")
         await writer.chunk(b"data: [DONE]\n\n")

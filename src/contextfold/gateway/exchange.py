@@ -35,7 +35,7 @@ from contextfold.gateway.headers import beside_view, of_own_request
 from contextfold.gateway.kept import KeptItems
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.passing import Overtaken, Passing, none_under_way
-from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
+from contextfold.gateway.refusals import HOLD_SECONDS, Accepted, Refused, Relayed, check_answer
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
 from contextfold.gateway.summaries import Ask, asking, summarizer_of
@@ -483,6 +483,7 @@ class Exchanges:
         headers = beside_view(call.headers, data, self.settings.usage) if changed else call.headers
         url = call.upstream.url(call.path, call.query)
         call.newest = await self.client.send(call.method, url, call.upstream.headers(headers), data)
+        await call.newest.begin(HOLD_SECONDS)
         return call.newest
 
     async def _unshortened(self, call: GatewayCall, needed: int) -> UpstreamAnswer:

@@ -105,11 +105,12 @@ async def _check_error(answer: UpstreamAnswer) -> None:
 async def _check_opening(answer: UpstreamAnswer) -> None:
     decoder, progress = Decoder(answer.header(b"content-encoding")), StreamProgress()
     text, until, held = bytearray(), time.monotonic() + HOLD_SECONDS, 0
+    begun, answer.ahead = b"".join(answer.ahead), []
     while decoder.is_known and held <= MOST_ERROR:
         left = until - time.monotonic()
         if left <= 0:
             return
-        chunk = await answer.next_within(left)
+        chunk, begun = begun or await answer.next_within(left), b""
         if chunk is None:
             return
         answer.ahead.append(chunk)

@@ -19,10 +19,13 @@ from urllib.request import getproxies, proxy_bypass, proxy_bypass_environment  #
 import aiohttp
 from yarl import URL
 
+from contextfold.gateway.decoding import Decoder
 from contextfold.gateway.headers import LENGTH, RawHeaders, as_answered, as_text, for_aiohttp, value_of
 
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
+
+_EVENT = re.compile(rb"(?:event|data|id|retry)?:")
 
 _MOST_HEADERS = 1_024
 """aiohttp's own limit is 128: litellm alone writes each header of its upstream twice."""
@@ -58,7 +61,17 @@ class UpstreamAnswer:
 
     @property
     def is_stream(self) -> bool:
-        return self.header(b"content-type").startswith("text/event-stream")
+        kind = self.header(b"content-type")
+        return kind.startswith("text/event-stream") or (not kind and self._begins_with_an_event())
+
+    def _begins_with_an_event(self) -> bool:
+        text = Decoder(self.header(b"content-encoding")).feed(b"".join(self.ahead))
+        return _EVENT.match(text) is not None
+
+    async def begin(self, seconds: float) -> None:
+        """Read what tells what an answer is that does not say it, as ChatGPT's streams to Codex do not."""
+        if not self.header(b"content-type"):
+            await self.whole(0, seconds)  # its first bytes
 
     @property
     def is_plain(self) -> bool:
