@@ -139,6 +139,35 @@ def test_a_summary_of_geminis_is_asked_for_in_one_piece_and_in_words(tmp_path: P
     assert set(asked) == {f"POST {PATHS['gemini']}?key=k HTTP/1.1".encode()}
 
 
+def test_a_summary_is_asked_for_as_a_stream_where_nothing_else_is_answered(tmp_path: Path) -> None:
+    """ChatGPT refuses Codex all else, does not say that its answers are streams, and ends them without their items."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        if json.loads(seen.body).get("stream") is not True:
+            return await writer.json(b'{"detail":"Stream must be set to true"}', "400 Bad Request")
+        text = SUMMARY if b"<summary>" in seen.body else "ok"
+        item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        ended = {"object": "response", "status": "completed", "output": [], "usage": {"output_tokens": 9}}
+        await writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        for said in (
+            {"type": "response.output_text.delta", "delta": text},
+            {"type": "response.output_item.done", "item": item},
+            {"type": "response.completed", "response": ended},
+        ):
+            await writer.chunk(b"event: %s\ndata: %s\n\n" % (str(said["type"]).encode(), compact(said)))
+        return await writer.chunk(b"")
+
+    wire = "openai-responses"
+    with RawUpstream(script) as upstream:
+        with InThread(settings_for(upstream.url, tmp_path, summarizer="same")) as gateway:
+            for messages in turns(wire, 26):
+                response = post(gateway.url, PATHS[wire], compact(body_of(wire, messages, stream=True, store=False)))
+                assert response.status == 200
+                time.sleep(0.02)
+            assert gateway.metrics.total("failures_total") == 0
+        assert b"reads files one after the other" in upstream.seen[-1].body
+
+
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
 def test_instructions_with_the_time_of_day_cost_no_summary(tmp_path: Path, wire: str) -> None:
     """Each turn of such a client was another conversation, and paid for a summary; two gateways share one store."""

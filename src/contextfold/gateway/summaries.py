@@ -14,6 +14,7 @@ from contextfold.calls.same import begins_as_given
 from contextfold.errors import TimedOut
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
+from contextfold.gateway.tap import response_of
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import GatewayWire
 from contextfold.summary.models import SummaryModel
@@ -55,8 +56,9 @@ def asking(
     """How the model of a request is asked for a summary of it.
 
     A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
-    its cache; only what makes the answer a stream, or keeps it at the provider, is different. ``mark``: puts the mark
-    of the cache that the newest message has on another one, for a view that ends before it. ``room``: as
+    its cache; only what keeps the answer at the provider, or makes it a stream, is different; that of the Responses
+    API comes as the request's own. ``mark``: puts the mark of the cache that the newest message has on another one,
+    for a view that ends before it. ``room``: as
     ``Both.room``. ``silence``: seconds that an upstream may take, for what is said about it.
     """
 
@@ -77,11 +79,12 @@ def asking(
                 changes |= wire.limited({**body.fields, **changes}, lowered)
                 data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:
-            data = dumped(wire.alone(model, messages))
+            data = dumped(wire.alone(model, messages, body.fields))
         try:
             answer = await post(data)
             try:
-                said = json.loads(await answer.whole(MOST_SUMMARY) or b"null")
+                written = await answer.whole(MOST_SUMMARY) or b"null"
+                said = response_of(written) if answer.is_stream else json.loads(written)
             finally:
                 answer.close()  # no one waits for a summary that was canceled in the middle
         except UpstreamFailed as error:

@@ -223,3 +223,16 @@ def event_data(event: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
+
+
+def response_of(events: bytes) -> dict[str, Any] | None:
+    """The whole response that a stream of the Responses API tells; None where it tells none."""
+    items: list[Any] = []
+    found: Any = None
+    for said in filter(None, map(event_data, _split_events(events))):
+        if said.get("type") == "response.output_item.done":
+            items.append(said.get("item"))
+        elif said.get("type") in ("response.completed", "response.incomplete", "response.failed"):
+            found = said.get("response")
+    # ChatGPT's last event has none of the items that came before it
+    return {**found, "output": found.get("output") or items} if isinstance(found, dict) else None

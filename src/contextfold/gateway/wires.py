@@ -119,13 +119,18 @@ class GatewayWire:
         if is_shaped(fields):
             return None
         changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in fields}
-        return {**changes, "store": False} if self is RESPONSES else changes
+        return {**changes, **self._as_asked(fields)}
 
-    def alone(self, model: str, messages: Sequence[Any]) -> dict[str, Any]:
-        """A request for a summary of what a prompt quotes, beside the conversation."""
-        alone: dict[str, Any] = {"model": model, self.key: messages}
-        alone |= {"max_tokens": ANSWER_TOKENS} if self is MESSAGES else {}
-        return {**alone, "store": False} if self is RESPONSES else alone
+    def alone(self, model: str, messages: Sequence[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+        """A request for a summary of what a prompt quotes, beside the conversation. ``fields``: its request's."""
+        alone: dict[str, Any] = {"model": model, self.key: messages, **self._as_asked(fields)}
+        return alone | ({"max_tokens": ANSWER_TOKENS} if self is MESSAGES else {})
+
+    def _as_asked(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """How an answer that is a summary comes. ChatGPT, which Codex asks, gives streams alone."""
+        if self is not RESPONSES:
+            return {}
+        return {"store": False, **({"stream": True} if fields.get("stream") is True else {})}
 
     def whole(self, path: str, query: str) -> tuple[str, str]:
         """Where the answer to such a request comes in one piece: a path and a query."""
@@ -168,7 +173,7 @@ class GeminiWire(GatewayWire):
         kept = {one: value for one, value in config.items() if gemini.snake(one) not in _NOT_FOR_A_SUMMARY}
         return {name: kept} if len(kept) < len(config) else {}
 
-    def alone(self, model: str, messages: Sequence[Any]) -> dict[str, Any]:
+    def alone(self, model: str, messages: Sequence[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         return {self.key: messages}
 
     def whole(self, path: str, query: str) -> tuple[str, str]:
