@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ from pydantic_ai import (
 )
 from pydantic_ai.agent.spec import AgentSpec
 from pydantic_ai.capabilities import BatchModelRequests, ProcessHistory
-from pydantic_ai.direct import model_request_stream
+from pydantic_ai.direct import model_request_stream, model_request_sync
 from pydantic_ai.exceptions import ModelHTTPError, ModelRequestTimeout
 from pydantic_ai.messages import (
     BinaryContent,
@@ -181,6 +182,29 @@ def test_what_stays_is_the_very_object_that_it_was() -> None:
     assert kept == history[-len(kept) :]
     assert view[0].parts[0] is history[0].parts[0]
     assert history[0].parts[1] in view[0].parts
+
+
+def test_time_of_a_request_does_not_grow_with_the_square_of_the_requests_in_a_row() -> None:
+    """Each was joined to a copy of all before it."""
+    seen: list[list[Any]] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse([TextPart("fine")])
+
+    model = Compaction(window=1_000_000).get_wrapper_model(FunctionModel(answer))
+
+    def seconds(count: int) -> float:
+        history: list[Any] = [ModelRequest([UserPromptPart(f"{n}")], instructions=f"{n}") for n in range(count)]
+        began = time.process_time()
+        model_request_sync(model, history)
+        took = time.process_time() - began
+        assert [part.content for part in seen[-1][0].parts] == [f"{n}" for n in range(count)]
+        assert seen[-1][0].instructions == f"{count - 1}"
+        return took
+
+    few, many = (min(seconds(count) for _ in range(2)) for count in (500, 8_000))
+    assert many < 40 * few
 
 
 def test_without_a_trigger_nothing_changes_on_the_way() -> None:

@@ -465,7 +465,7 @@ class _Call:
         originals = {
             id(pieces[0]): message for message, pieces in zip(self.messages, self.pieces.values(), strict=True)
         }
-        found: list[ModelMessage] = []
+        runs: list[list[ModelMessage]] = []
         place = 0
         while place < len(view):
             pieces = own.get(id(view[place])) or [view[place]]
@@ -475,12 +475,11 @@ class _Call:
             pieces = pieces if is_whole else [view[place]]
             message = originals.get(id(view[place]), view[place]) if is_whole else view[place]
             place += len(pieces)
-            last = found[-1] if found else None
-            if isinstance(last, ModelRequest) and isinstance(message, ModelRequest):
-                found[-1] = _as_one(last, message)
+            if runs and isinstance(runs[-1][-1], ModelRequest) and isinstance(message, ModelRequest):
+                runs[-1].append(message)
             else:
-                found.append(message)
-        return found
+                runs.append([message])
+        return [run[0] if len(run) == 1 else _as_one(cast("list[ModelRequest]", run)) for run in runs]
 
     def settings_beside(self, view: Sequence[Any], max_tokens: int | None) -> ModelSettings | None:
         """The settings beside a view, and with this limit of the answer: Claude's budget for thinking has to fit both.
@@ -562,11 +561,12 @@ def _is_same(pieces: Sequence[Any], message: ModelMessage) -> bool:
     return len(parts) == len(message.parts) and all(map(operator.is_, parts, message.parts))
 
 
-def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:
-    """Two requests as one, results of tools first: they answer what stands before."""
-    parts = [*first.parts, *second.parts]
+def _as_one(requests: Sequence[ModelRequest]) -> ModelRequest:
+    """Requests as one, results of tools first: they answer what stands before."""
+    parts = [part for request in requests for part in request.parts]
     parts.sort(key=lambda part: 0 if part.part_kind in ("tool-return", "retry-prompt") else 1)
-    return replace(second, parts=parts, instructions=second.instructions or first.instructions)
+    instructions = next((one.instructions for one in reversed(requests) if one.instructions), None)
+    return replace(requests[-1], parts=parts, instructions=instructions)
 
 
 def _noted(metadata: Mapping[str, Any] | None, record: Record) -> dict[str, Any]:
