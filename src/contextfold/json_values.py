@@ -77,13 +77,19 @@ def write(
         return "".join(_pieces(value, comma, colon, sort_keys, skipkeys, default))
 
 
-def _but(found: dict[str, Any], skipped: frozenset[str]) -> list[Any]:
-    return [entry for key, entry in found.items() if key not in skipped]
+def _but(found: dict[str, Any], skipped: frozenset[str]) -> dict[str, Any]:
+    return {key: entry for key, entry in found.items() if key not in skipped}
 
 
-def strings(value: Any, skipped: Callable[[dict[str, Any]], frozenset[str]]) -> Iterator[str]:
+def _numbers(found: dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
+    if isinstance(found, list):
+        return [entry for entry in found if isinstance(entry, int | float)]
+    return {key: entry for key, entry in found.items() if isinstance(entry, int | float)}
+
+
+def strings(value: Any, skipped: Callable[[dict[str, Any]], frozenset[str]], *, numbers: bool = False) -> Iterator[str]:
     """Every string inside, in order, but those under the ``skipped`` keys of each object. A loop, because nothing
-    limits the depth.
+    limits the depth. ``numbers``: those of each object or list too, behind its strings, as JSON with their names.
 
     Raises ``ValueError`` for a value that contains itself, or has more values than any message.
     """
@@ -104,8 +110,10 @@ def strings(value: Any, skipped: Callable[[dict[str, Any]], frozenset[str]]) -> 
             _enter(found, around)
             # left behind its last value: an object that stands in two places does not contain itself
             waiting.append((_END, id(found)))
-            inner: list[Any] = found if isinstance(found, list) else _but(found, skipped(found))
-            waiting.extend((None, entry) for entry in reversed(inner))
+            inner = found if isinstance(found, list) else _but(found, skipped(found))
+            if numbers and (told := _numbers(inner)):
+                waiting.append((None, write(told, compact=True)))
+            waiting.extend((None, entry) for entry in reversed(inner if isinstance(inner, list) else inner.values()))
     raise ValueError(f"it holds more than {MOST_VALUES:,} values or {MOST_CHARACTERS:,} characters")
 
 

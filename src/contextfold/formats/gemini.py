@@ -245,7 +245,7 @@ def _opaque(part: Any, names: Any) -> Opaque:
     label = shapes.camel(sorted(set(names) - _BESIDE_TEXT)[0]) if set(names) - _BESIDE_TEXT else "unknown"
     # signatures are ciphertext, and say nothing
     readable = {name: shapes.plain(inner) for name, inner in shapes.filled(part).items() if name not in SIGNATURES}
-    return Opaque(label, values.readable(readable), source=part)
+    return Opaque(label, values.readable(readable, label), source=part)
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def _decoded(part: Any) -> Iterable[Part]:
     given = _plain(getattr(part, "content", None))
     # OpenAI's compaction is ciphertext, which stands beside the content
     held = given if given is not None or kind != "compaction" else _plain(part.provider_details)
-    return [Opaque(kind, _readable(part, given), source=Of(part, value=held))]
+    return [Opaque(kind, _readable(part, kind, given), source=Of(part, value=held))]
 
 
 def _contents(part: Any, content: Any) -> list[Text | Media | Opaque]:
@@ -237,10 +237,10 @@ def _thought(part: Any) -> dict[str, Any]:
     return {"type": kind, "signature": part.signature, "id": part.id, "part": part}
 
 
-def _readable(part: Any, given: Any) -> str:
+def _readable(part: Any, kind: str, given: Any) -> str:
     """What can be read of a part that is not interpreted: of a tool that the provider runs, its input or output."""
     said = [_text_of(value) for name in ("tool_name", "args") if (value := getattr(part, name, None))]
-    return "\n".join([*said, given if isinstance(given, str) else values.readable(given)]).rstrip("\n")
+    return "\n".join([*said, given if isinstance(given, str) else values.readable(given, kind)]).rstrip("\n")
 
 
 def _plain(value: Any) -> Any:

@@ -407,10 +407,14 @@ def _unreadable(entry: Mapping[str, Any]) -> frozenset[str]:
     return _UNREADABLE_KEYS - {"data"} if entry.get("type") == "text" else _UNREADABLE_KEYS
 
 
-def readable(value: Any) -> str:
-    """Every string of a JSON value that a person could read, one to a line; identifiers and ciphertext left out."""
+def readable(value: Any, label: str = "") -> str:
+    """Every string of a JSON value that a person could read, one to a line; identifiers and ciphertext left out.
+
+    ``label``: that of the block it is. What a tool of the provider's gave is also told by its numbers.
+    """
+    gave = Opaque(label, source=value).is_output and not label.endswith("_list_tools")
     try:
-        return "\n".join(text for text in json_values.strings(value, _unreadable) if text.strip())
+        return "\n".join(text for text in json_values.strings(value, _unreadable, numbers=gave) if text.strip())
     except ValueError as error:
         raise FormatError(f"a block cannot be read: {error}") from None
 
@@ -429,4 +433,5 @@ def unknown_block(block: Mapping[str, Any], index: int | None) -> Opaque:
 
 def opaque(block: Mapping[str, Any], label: str | None = None) -> Opaque:
     """A block that no one here interprets."""
-    return Opaque(label or block_type(block) or "unknown", readable(block), source=block)
+    label = label or block_type(block) or "unknown"
+    return Opaque(label, readable(block, label), source=block)

@@ -139,9 +139,8 @@ class TokenCounter:
         return max(self.text(part.text), hidden) + sum(media_tokens(found, self._media_rule) for found in drawn)
 
     def _opaque(self, part: Opaque) -> int:
-        """Its readable text and what else is in it: media by the provider's rule, texts that only the provider can
-        read, and the numbers that a tool gave. Where there is nothing of these, the compact JSON of its source without
-        base64 in it.
+        """Its readable text and what else is in it: media by the provider's rule, and texts that only the provider can
+        read. Where there is nothing of these, the compact JSON of its source without base64 in it.
         """
         source = _source_of(part)
         if part.text and isinstance(source, Mapping) and isinstance(source.get("encrypted_content"), str):
@@ -156,7 +155,7 @@ class TokenCounter:
             else:
                 tokens += len(found) * 3 // 4 // _BYTES_PER_TOKEN
         if words.strip():
-            return tokens + self.text(words) + (self.text(_numbers_in(source)) if part.is_output else 0)
+            return tokens + self.text(words)
         return tokens or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
 
 
@@ -186,19 +185,6 @@ def _source_of(part: Reasoning | Opaque) -> Any:
     if (value := held(part.source, "value")) is not None:
         return value  # a key of the message itself
     return gemini.plain(part.source) if gemini.is_object(part.source) else part.source
-
-
-def _numbers_in(value: Any) -> str:
-    """The numbers inside, with their names: words alone are read of a block, and a model reads its JSON."""
-    waiting, found = [value], []
-    for inner in _taken(waiting):
-        if isinstance(inner, Mapping):
-            if told := {name: one for name, one in inner.items() if isinstance(one, int | float)}:
-                found.append(compact_json(told))
-            waiting.extend(one for one in inner.values() if isinstance(one, Mapping | list | tuple))
-        elif isinstance(inner, int | float):
-            found.append(str(inner))
-    return ",".join(found)
 
 
 def _is_text(value: Any) -> bool:
