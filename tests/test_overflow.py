@@ -626,7 +626,7 @@ def test_look_alikes_are_left_alone(text: str) -> None:
     assert classify(message=text, status=400) is None
 
 
-@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u202f", ",", "'", "’"])
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u202f", ",", "'", "’", "_", "."])
 @pytest.mark.parametrize(
     ("text", "limit", "used"),
     [
@@ -639,6 +639,21 @@ def test_look_alikes_are_left_alone(text: str) -> None:
 def test_blanks_and_signs_between_thousands_do_not_matter(text: str, limit: int, used: int, blank: str) -> None:
     said = text.format(*(f"{size:,}".replace(",", blank) for size in (limit, used)))
     assert classify(said) == Overflow("prompt_too_long", limit, used), said
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("The prompt is too long for llama-3.100: at most 8192 tokens, and 3.125 for each letter", 8_192),
+        ("The prompt is too long for 10.200.100.150: at most 8192 tokens, 1.250 tokens per letter", 8_192),
+        ("prompt too long for model a_100_200: the limit is 8192 tokens", 8_192),
+        ("Zu lang: 150.000 Token, erlaubt sind 128.000.", 128_000),
+    ],
+)
+def test_decimals_addresses_and_names_are_no_thousands(text: str, limit: int) -> None:
+    found = classify(text)
+    assert found is not None
+    assert found.limit == limit
 
 
 def test_every_example_of_the_reference_file_gets_its_class() -> None:

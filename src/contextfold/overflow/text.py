@@ -51,8 +51,19 @@ _CODE_BORDERS = re.compile(r"[\s.\-]+")
 _BLOB = re.compile(r"[A-Za-z0-9+/=_\-]{200,}")
 _QUOTES = re.compile(r"[`'\"‘’“”*\\]")
 _BLANKS = re.compile(r"[ \t]+")
-# 128 000, as it is written in French, Russian and by the standard: the blank may be a narrow or a lasting one.
-_IN_A_NUMBER = re.compile(r"(?<![^\W_])(?<![.,:\-])[1-9]\d{0,2}(?:[ \u00a0\u2009\u202f]\d{3}){1,4}(?![^\W_]|[.,:]\d)")
+# 128 000, as it is written in French, Russian and by the standard (the blank may be a narrow or a lasting one), and
+# 200_000, as code has it.
+_IN_A_NUMBER = re.compile(
+    r"(?<![^\W_])(?<![.,:\-])(?:[1-9]\d{0,2}(?:[ \u00a0\u2009\u202f]\d{3}){1,4}|(?<!_)[1-9]\d{0,2}(?:_\d{3}){1,4})"
+    r"(?![^\W_]|[.,:]\d)"
+)
+# 128.000, as it is written in German, Spanish and Portuguese. It may be 128 and decimals unless the same text counts
+# tokens so, or has more than one dot in a number.
+_WITH_DOTS = re.compile(r"(?<![^\W_])(?<![.,:\-])[1-9]\d{0,2}(?:\.\d{3}){1,2}(?![^\W_]|[.,:]\d)")
+_DOTS_PART_THOUSANDS = re.compile(
+    rf"{_WITH_DOTS.pattern}(?:(?<=\.\d{{3}}\.\d{{3}})| (?:tokens?|jetons|токен\w{{0,3}})\b(?! (?:per|pro|a)\b| ?/))"
+)
+_BETWEEN_THOUSANDS = re.compile(r"\D")
 # What the clients of HTTP put behind a status: where it came from, and where statuses are explained.
 _WHERE = re.compile(r"for url:? \S{1,2000}|, url=\S{1,2000}|for more information check: \S{1,200}")
 _FIGURE_SIGNS = "0123456789,."
@@ -77,7 +88,10 @@ class ErrorText:
         joined = "\n".join(dict.fromkeys(stripped for text in self.texts if (stripped := text.strip())))
         # Encoded data goes first, so that it takes none of the room that is kept for words.
         plain = _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
-        return _IN_A_NUMBER.sub(lambda number: "".join(number[0].split()), _WHERE.sub("", plain))
+        plain = _WHERE.sub("", plain)
+        for numbers in (_IN_A_NUMBER, _WITH_DOTS) if _DOTS_PART_THOUSANDS.search(plain) else (_IN_A_NUMBER,):
+            plain = numbers.sub(lambda number: _BETWEEN_THOUSANDS.sub("", number[0]), plain)
+        return plain
 
     def add_status(self, value: object) -> None:
         """An HTTP status; anything else is passed over."""
