@@ -144,7 +144,7 @@ KINDS: tuple[Kind, ...] = (
         ),
     ),
     Kind(
-        "keys of Fireworks, Jina, Tailscale, Vercel, Resend, PostHog, Neon, Mapbox, HubSpot, Cloudflare, ...",
+        "keys of Fireworks, Jina, Tailscale, Vercel, Resend, PostHog, Neon, Mapbox, Voyage, Plaid, Matrix, ...",
         r"\b(?:A(?:Q\.Ab[\w-]{30,200}|TCTT3x[\w=-]{40,400}|KCp[A-Za-z0-9]{69})\b"
         r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,40}\b|jina_[0-9a-f]{32}[\w-]{20,60}"
         r"|tskey-[a-z]{3,12}-[\w-]{20,120}|lin_oauth_[0-9a-f]{40,100}|dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"
@@ -156,6 +156,12 @@ KINDS: tuple[Kind, ...] = (
         r"|sha256~(?=[A-Za-z-]{0,40}[\d_])[\w-]{43}(?![\w-])|bedrock-api-key-[A-Za-z0-9+/=]{60,4000}"
         r"|GR1348941[\w-]{20,30}|wandb_v1_\w{40,120}|cf(?:ut|at|k)_(?=[A-Za-z_-]{0,60}\d)[\w-]{40,60}(?![\w-])"
         r"|CFPAT-[\w-]{43}|pnu_[A-Za-z0-9]{36}\b|oy2[a-z0-9]{43}\b"
+        r"|(?<!-)pa-(?=[a-z\d_-]{0,40}[A-Z])(?=[A-Za-z_-]{0,40}\d)[\w-]{40,50}(?![\w-])"
+        r"|tfp_[\w.=-]{40,64}|EZ[AT]K[A-Za-z0-9]{54}\b"
+        r"|access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        r"|syt_[A-Za-z0-9+/=]{1,200}_[A-Za-z]{20}_[A-Za-z0-9]{6}\b|m[ac][tr]_[A-Za-z0-9]{30}_[A-Za-z0-9]{6}\b"
+        # What stands so inside of encoded data is none.
+        r"|(?<![/+=-])EAA(?=[A-Za-z]{0,80}\d)[A-Za-z0-9]{80,400}(?![\w/+=-])"
         r"|amzn\.mws\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|amzn1\.oa2-cs\.v1\.[0-9a-f]{64})",
         "fw_3ZaZ3kQ9xT7vB2nM5pL8rW1c",
         "aZ3kQ9xT7vB2nM5pL8rW",
@@ -171,7 +177,8 @@ KINDS: tuple[Kind, ...] = (
                 "cfat_",
                 "cfk_",
             ),
-            *("pnu_", "oy2", "amzn.mws.", "amzn1.oa2-cs"),
+            *("pnu_", "oy2", "amzn.mws.", "amzn1.oa2-cs", "pa-", "tfp_", "ezak", "eztk", "syt_", "mat_", "mar_"),
+            *("access-sandbox-", "access-development-", "access-production-", "mct_", "mcr_", "eaa"),
         ),
         4_100,
     ),
@@ -292,10 +299,12 @@ KINDS: tuple[Kind, ...] = (
         "other credentials in a header",
         r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}\\{0,16}[\"']?"
         r"(?:[Tt]oken(?: token=[\"']?)?|[Aa]pi-?[Kk]ey|SSWS"
-        rf"|Splunk|GenieKey|Bot|Key|OAuth)\s{{0,4}}(?<=[\s=\"'])){_MIXED}{_SIGN}{{8,2000}}",
+        rf"|Splunk|GenieKey|Bot|Key|OAuth)\s{{0,4}}(?<=[\s=\"'])){_MIXED}{_SIGN}{{8,2000}}"
+        # The hash of a password and of what stands beside it, by which guesses can be tried.
+        r"|(?P<keep2>\b[Dd]igest\s[^\n]{0,600}?\bresponse=\\{0,16}[\"']?)[0-9a-f]{32,128}\b",
         "Authorization: token 0123456789abcdef0123",
         "0123456789abcdef0123",
-        ("authorization",),
+        ("authorization", "digest"),
     ),
     Kind(
         "name and password in an address",
@@ -376,6 +385,22 @@ KINDS: tuple[Kind, ...] = (
         "export GITHUB_TOKEN=abc123def456",
         "abc123def456",
         ("token", "pwd", "pass", "auth", "app_key"),
+    ),
+    Kind(
+        "short name of a password",
+        rf"(?:(?P<keep>(?<![\w.$-])(?:(?i:pwd?)[\"']?\s?[:=]\s?|(?i:pass)=)[\"']?)"
+        rf"|(?P<keep2>(?:^|\n|\\n)\s{{0,20}}(?:[-*]\s)?"
+        # Names of tests that pass have no capitals, or say what they are.
+        r"[Pp]ass:\s{1,4})(?!(?i:test|case|spec|suite))(?=[^\sA-Z]{0,60}[A-Z])"
+        r"(?=[^\sa-z]{0,60}[a-z])(?=[^\s/:]{6,60}(?:\s|\\n|$)))"
+        rf"{_NO_SECRET}(?![/~.]|[A-Za-z]:[\\/]){_MIXED}{_SIGN}{{6,200}}"
+        # Beside the name of a user it needs no signs.
+        r"|(?i:(?P<keep3>(?<![\w.$-])(?:user(?:[ _-]?(?:name|id))?|login|e-?mail)[\"']?\s?[:=]\s?[\"']?"
+        r"[^\s\"'\\(){}<>]{1,100}[\"']?(?:[\s,;/|]|\\n){1,6}(?:[-*]\s)?(?:pass|pwd?)[\"']?\s?[:=]\s?[\"']?)"
+        rf"{_NO_SECRET}(?![/~.]|[A-Za-z]:[\\/]|\d{{1,3}}\b)){_SIGN}{{4,200}}",
+        "login: bob, pass: correcthorse",
+        "correcthorse",
+        ("pw", "pass"),
     ),
     Kind(
         "password in SQL, in Markdown and code, and of an account",
