@@ -64,6 +64,15 @@ def test_what_looks_like_a_key_is_taken_out_of_what_is_told(text: str, key: str)
     assert REDACTED in scrub(text.format(key))
 
 
+def test_no_text_inside_of_an_events_figures_tells_a_key() -> None:
+    observer = Observer()
+    observer.keys.add("tenant-4711-abcdef")
+    observer.emit(
+        "history_repaired", "two", faults=["call sk-proj-abcDEF1234567890", {"id": ("tenant-4711-abcdef", 3)}]
+    )
+    assert observer.events[0].data == {"faults": [f"call {REDACTED}", {"id": [REDACTED, 3]}]}
+
+
 @pytest.mark.parametrize(
     "name", ["SMTP_PASS", "MYSQL_PWD", "OPENAI_APIKEY", "DB_PASSWD", "GPG_PASSPHRASE", "PGPASSWORD"]
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -93,6 +93,15 @@ def _without(text: str, keys: Iterable[str]) -> str:
     for key in keys:
         text = text.replace(key, REDACTED)
     return _redacted(text) if len(text) <= _SHORT else redact(text)
+
+
+def _all_without(value: Any, keys: Sequence[str]) -> Any:
+    """A JSON value with each of its texts without keys."""
+    if isinstance(value, str):
+        return _without(value, keys)
+    if isinstance(value, Mapping):
+        return {name: _all_without(inner, keys) for name, inner in value.items()}
+    return [_all_without(inner, keys) for inner in value] if isinstance(value, list | tuple) else value
 
 
 @lru_cache(maxsize=256)
@@ -198,7 +207,7 @@ class Observer:
         # Once for the message and its data: reading the environment takes longer than the rest.
         known = _known(self.keys)
         message = _without(message, known)
-        data = {key: _without(value, known) if isinstance(value, str) else value for key, value in data.items()}
+        data = {key: _all_without(value, known) for key, value in data.items()}
         event = Event(name, message, data)
         self.events.append(event)
         logger.log(level, "%s: %s", name, message, extra={"contextfold": {"event": name, **data}})

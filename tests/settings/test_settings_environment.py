@@ -74,6 +74,14 @@ def test_a_value_that_is_not_allowed_is_named_with_its_variable(name: str, value
         load(environ={name: value})
 
 
+@pytest.mark.parametrize("name", ["SUMMARY_KEEP_LAST_N", "DYNAMIC_SUMMARY_ENABLED", "SUMMARY_MAX_CONTEXT_TOKENS"])
+@pytest.mark.parametrize("value", ["9" * 5_000, "x" * 100_000])
+def test_of_a_long_value_only_the_beginning_is_told(name: str, value: str) -> None:
+    with pytest.raises(PolicyError, match=f"{name} is '{value[:100]}") as caught:
+        load(environ={name: value})
+    assert len(str(caught.value)) < 500
+
+
 def test_the_process_environment_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUMMARY_KEEP_LAST_N", "11")
     assert str(load().policy.keep) == "messages:11"

@@ -245,6 +245,9 @@ class TestMiddleware:
         ("\n    trim_tokens_to_summarize: true\n", r"line 7: summarization\.trim_tokens_to_summarize: "),
         ("\n    summary_prompt: ''\n", r"line 7: summarization\.summary_prompt: must be a text with words in it"),
         ("\n    model_name: 4\n", r"line 7: summarization\.model_name: "),
+        (f"\n    trigger: {{type: tokens, value: '{'9' * 4000}'}}\n", r"line 7: summarization\.trigger\.value: "),
+        (f"\n    trim_tokens_to_summarize: -{'9' * 4000}\n", r"not -9{190,198}…$"),
+        (f"\n    enabled: {'x' * 4000}\n", r"not 'x{190,198}…$"),
         (
             "\n    enabled: true\n    trigger: {type: messages, value: 10}\n",
             r"config\.yaml, line 8: keep messages:20 is not below the trigger messages:10",
@@ -254,6 +257,12 @@ class TestMiddleware:
 def test_a_mistake_is_told_with_its_key_and_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(PolicyError, match=problem):
         section(tmp_path, text)
+
+
+def test_settings_of_our_own_beside_the_section_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("title: {}\nkeep: messages:3\nsummarization: {enabled: false}\n")
+    with pytest.raises(PolicyError, match=r"line 2: keep: a file with a section summarization sets only enabled, "):
+        load(tmp_path / "config.yaml", environ={})
 
 
 def test_a_section_that_is_no_mapping_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.settings.summarization import Layer
 
 ENABLED = "DYNAMIC_SUMMARY_ENABLED"
@@ -98,7 +98,7 @@ def _whole(given: Mapping[str, str], name: str, *, smallest: int = 1) -> int | N
     except ValueError:
         value = smallest - 1
     if value < smallest:
-        raise PolicyError(f"{name} is {given[name]!r}: it must be a whole number of at least {smallest}")
+        raise PolicyError(f"{name} is {shown(given[name])}: it must be a whole number of at least {smallest}")
     return value
 
 
@@ -107,5 +107,5 @@ def _flag(given: Mapping[str, str], name: str) -> bool | None:
         return None
     value = given[name].lower()
     if value not in _YES + _NO:
-        raise PolicyError(f"{name} is {given[name]!r}: it must be one of {', '.join(_YES + _NO)}")
+        raise PolicyError(f"{name} is {shown(given[name])}: it must be one of {', '.join(_YES + _NO)}")
     return value in _YES

@@ -26,9 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.observe import logger
-from contextfold.policy import UNITS, parse_size
+from contextfold.policy import UNITS, Policy, parse_size
 from contextfold.settings.document import Document, Key
 from contextfold.summary.options import SMALLEST_REQUEST
 
@@ -74,9 +74,13 @@ class Layer:
 
 def layer(document: Document) -> Layer:
     """The settings of the section. Raises ``PolicyError`` for a mistake, with file, line and key."""
+    for name in document.values:
+        # One of DeerFlow's own is passed over, and so is what an application has beside them; this would be, too.
+        if name in Policy.model_fields:
+            raise document.refuse((name,), f"a file with a section {SECTION} sets only {', '.join(NAMES)}, in it")
     section = document.values[SECTION] if document.values[SECTION] is not None else {}
     if not isinstance(section, Mapping):
-        raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {section!r}")
+        raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {shown(section)}")
     for name in section:
         if name in ELSEWHERE:
             # Not refused: the same file is read by DeerFlow, which needs them.
@@ -137,10 +141,10 @@ def _number(value: Any) -> Any:
         for kind in (int, float):
             try:
                 found = kind(value)
-            except ValueError:
+                # ``nan`` and ``inf`` are numbers to Python alone.
+                return found if math.isfinite(found) else value
+            except (ValueError, OverflowError):  # no number, or one of hundreds of digits
                 continue
-            # ``nan`` and ``inf`` are numbers to Python alone.
-            return found if math.isfinite(found) else value
     return value
 
 
@@ -155,7 +159,7 @@ class _Reader:
             return False
         said = _SWITCHES.get(str(value).lower()) if isinstance(value, bool | int | str) else None
         if said is None:
-            raise self.document.refuse((SECTION, name), f"must be true or false, not {value!r}")
+            raise self.document.refuse((SECTION, name), f"must be true or false, not {shown(value)}")
         return said
 
     def text(self, name: str) -> str | None:
@@ -163,7 +167,7 @@ class _Reader:
         if value is None:
             return None
         if not isinstance(value, str) or not value.strip():
-            raise self.document.refuse((SECTION, name), f"must be a text with words in it, or null, not {value!r}")
+            raise self.document.refuse((SECTION, name), f"must be a text with words in it, or null, not {shown(value)}")
         return value
 
     def trigger(self) -> list[tuple[str, float]]:
@@ -188,7 +192,7 @@ class _Reader:
         is_size = isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number < math.inf
         if not is_size or number != int(number):
             problem = "must be a whole number of tokens of at least 1, or null for no limit"
-            raise self.document.refuse((SECTION, name), f"{problem}, not {value!r}")
+            raise self.document.refuse((SECTION, name), f"{problem}, not {shown(value)}")
         if number < SMALLEST_REQUEST:
             logger.warning(
                 "%s: %s is %d tokens, too few for a summary request: %d are used",
@@ -202,7 +206,9 @@ class _Reader:
     def _size(self, key: Key, value: Any) -> tuple[str, float]:
         """A mapping of ``type`` and ``value`` as the pair that ``Policy`` takes."""
         if not isinstance(value, Mapping):
-            raise self.document.refuse(key, f"must be a mapping such as {{type: tokens, value: 4000}}, not {value!r}")
+            raise self.document.refuse(
+                key, f"must be a mapping such as {{type: tokens, value: 4000}}, not {shown(value)}"
+            )
         for name in value:
             if name not in ("type", "value"):
                 raise self.document.refuse_unknown((*key, str(name)), ("type", "value"))
@@ -210,7 +216,7 @@ class _Reader:
             if name not in value:
                 raise self.document.refuse(key, f"has no {name}: write {{type: tokens, value: 4000}}")
         if value["type"] not in UNITS:
-            raise self.document.refuse((*key, "type"), f"must be one of {', '.join(UNITS)}, not {value['type']!r}")
+            raise self.document.refuse((*key, "type"), f"must be one of {', '.join(UNITS)}, not {shown(value['type'])}")
         try:
             size = parse_size((value["type"], _number(value["value"])))
         except (ValueError, PolicyError) as error:
