@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from typing import Any
 
 import pytest
@@ -81,6 +82,24 @@ def test_what_became_of_a_shortened_part_can_be_put_together_again() -> None:
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
 def test_pieces_lead_back_to_the_new_text_as_javascript_counts(head: str, old: str, new: str) -> None:
     assert put_together(head + old, pieces(head + old, head + new)) == head + new
+
+
+@pytest.mark.parametrize("between", ["\n", ",", " = "])
+@pytest.mark.parametrize(("old", "new"), [(700, 700), (5_000, 90), (90, 5_000)])
+def test_texts_that_share_little_but_what_stands_between_their_words_are_compared_at_once(
+    between: str, old: int, new: int
+) -> None:
+    before, after = between.join(f"a{n}" for n in range(old)), between.join(f"b{n}" for n in range(new))
+    began = time.process_time()
+    assert put_together(before, pieces(before, after)) == after
+    assert time.process_time() - began < 1
+
+
+def test_of_lines_that_were_left_out_here_and_there_the_others_are_found() -> None:
+    lines = [f"step {n} of the build, done" for n in range(100)]
+    before, after = "\n".join(lines), "\n".join(line for n, line in enumerate(lines) if n % 10)
+    written = [piece for piece in pieces(before, after) if isinstance(piece, str)]
+    assert sum(map(len, written)) < 20, "what the cut goes through, at both ends"
 
 
 def put_together(old: str, became: list[Any]) -> str:

@@ -32,8 +32,10 @@ What belongs here: these fields and how they are filled from values of the engin
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -342,9 +344,13 @@ class Origins:
 # ---- what a text became ----
 
 MOST_STEPS = 2_000_000
-"""Products of the numbers of words that are compared word by word; beyond, what is between stands as it is."""
+"""Products of the numbers of lines, or of words, that are compared; beyond, what is between stands as it is."""
+
+MOST_PAIRS = 20_000
+"""Of equal lines, or words, in both texts, at which a comparison begins."""
 
 _WORD = re.compile(r"\w+")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 
 
@@ -361,23 +367,45 @@ def pieces(old: str, new: str) -> list[list[int] | str]:
 
 
 def _middle(old: str, new: str, offset: int) -> list[list[int] | str]:
-    before, after = _WORDS.findall(old), _WORDS.findall(new)
-    if not new or not old or len(before) * len(after) > MOST_STEPS:
-        return [new] if new else []
-    starts = [0]
-    for word in before:
-        starts.append(starts[-1] + len(word))
+    """Line by line, and word by word between the lines that both have."""
     found: list[list[int] | str] = []
-    for tag, first, stop, low, high in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal" and (stop - first > 3 or "\n" in before[first:stop]):
-            found.append([offset + starts[first], offset + starts[stop]])
-        elif high > low:
-            text = "".join(after[low:high])
-            if found and isinstance(found[-1], str):
-                found[-1] += text
-            else:
-                found.append(text)
+    for start, stop, text in _compared(_LINES.findall(old), _LINES.findall(new)):
+        if text is None:
+            found.append([offset + start, offset + stop])
+            continue
+        for first, last, word in _compared(_WORDS.findall(old[start:stop]), _WORDS.findall(text)):
+            part = old[start + first : start + last]
+            if word is None and (len(_WORDS.findall(part)) > 3 or "\n" in part):
+                found.append([offset + start + first, offset + start + last])
+            elif said := part if word is None else word:
+                if found and isinstance(found[-1], str):
+                    found[-1] += said
+                else:
+                    found.append(said)
     return found
+
+
+def _compared(before: list[str], after: list[str]) -> Iterator[tuple[int, int, str | None]]:
+    """Stretches of the text before, by their characters, and what stands in their place; None where they stay."""
+    starts = [0, *itertools.accumulate(map(len, before))]
+    if len(before) * len(after) > MOST_STEPS:
+        yield 0, starts[-1], "".join(after)
+        return
+    common = _common_words(before, after).__contains__
+    for tag, first, stop, low, high in difflib.SequenceMatcher(common, before, after, autojunk=False).get_opcodes():
+        yield starts[first], starts[stop], None if tag == "equal" else "".join(after[low:high])
+
+
+def _common_words(before: list[str], after: list[str]) -> set[str]:
+    """Words or lines at which no search for what is equal begins: blanks, and the commonest, which make too many pairs.
+    From each pair all that is left is searched again.
+    """
+    one, other = Counter(before), Counter(after)
+    pairs = {word: one[word] * other[word] for word in one.keys() & other.keys() if not word.isspace()}
+    ordered = sorted(pairs, key=lambda word: (pairs[word], word))
+    sums = itertools.accumulate(pairs[word] for word in ordered)
+    rare = {word for word, places in zip(ordered, sums, strict=True) if places <= MOST_PAIRS}
+    return set(other) - rare
 
 
 def _common(one: str, other: str) -> int:
