@@ -23,7 +23,7 @@ import fsspec
 import pytest
 from batch_talks import lines_of, make_talk, rows_of
 
-from contextfold import Compactor, InputError, StoreError
+from contextfold import Compactor, InputError, PolicyError, StoreError
 from contextfold.archive import open_archive
 from contextfold.batch import CheckBatch, CompactBatch, MeasureBatch
 from contextfold.batch.job import Job, JobOutcome, planned_job, run
@@ -772,18 +772,33 @@ def served(data: bytes, *, sized: bool = True) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("sized", [True, False])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("suffix", ["", ".gz", "?sig=a.b/c", ".gz?X-Amz-Expires=9.5&X-Amz-Signature=a"])
 def test_lines_are_read_from_a_server(suffix: str, sized: bool, lines: Path, tmp_path: Path) -> None:
     """Its files are fsspec's own, as those of object stores are: these read no piece of a line."""
     pytest.importorskip("aiohttp")
     data = lines.read_bytes()
-    with served(gzip.compress(data) if suffix else data, sized=sized) as place:
+    with served(gzip.compress(data) if ".gz" in suffix else data, sized=sized) as place:
         for before in (0, 1):
             outcome = done(f"{place}/talks.jsonl{suffix}", output=tmp_path / "out")
             assert (outcome.failed_parts, outcome.sums.rows, outcome.parts_before) == ({}, 14, before)
     done(lines, output=tmp_path / "own")
     found, own = rows_of(tmp_path / "out"), rows_of(tmp_path / "own")
     assert [row["view"] for row in found] == [row["view"] for row in own]
+
+
+def test_a_signed_address_of_parquet_is_known_by_its_path(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"messages": [json.dumps(make_talk(3))] * 4}), tmp_path / "in.parquet")
+    with served((tmp_path / "in.parquet").read_bytes()) as place:
+        outcome = done(f"{place}/talks.parquet?X-Amz-Expires=9.5&X-Amz-Signature=a", output=tmp_path / "out")
+    assert (outcome.sums.rows, outcome.sums.failed) == (4, 0)
+
+
+def test_a_window_that_no_column_holds_is_refused_before_the_work() -> None:
+    assert CompactBatch(window=2**63 - 1).window.tokens == 2**63 - 1
+    with pytest.raises(PolicyError, match="a window must be at most"):
+        CompactBatch(window=2**63)
 
 
 @pytest.mark.parametrize(

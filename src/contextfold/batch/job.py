@@ -262,9 +262,9 @@ def _kind(job: Job) -> str:
 
 def _is_parquet(given: str, output: str) -> bool:
     """Whether an input is nothing but Parquet; a name or a pattern that ends so needs no look."""
-    if given.lower().endswith(".parquet"):
+    if sources.is_parquet(given):
         return True
-    return all(name.lower().endswith(".parquet") for name, _ in sources.files_of(given, output))
+    return all(sources.is_parquet(name) for name, _ in sources.files_of(given, output))
 
 
 def is_file(output: str) -> bool:

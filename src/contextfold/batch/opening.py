@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from typing import Any
 
 from contextfold.batch.outputs import is_remote, needs
 from contextfold.errors import InputError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_OF_FSSPEC = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
+"""What fsspec calls them. By itself it looks at the end of an address, where a signature may stand."""
 PEEK = 1 << 16
 """Bytes of one reading."""
 
 
+def path_of(name: str) -> str:
+    """A name without what an address on the web has behind its path, such as a signature."""
+    return re.split(r"[?#]", name, maxsplit=1)[0] if name.lower().startswith(("http://", "https://")) else name
+
+
 def compression_of(name: str) -> str:
     """The suffix that says how a file is compressed, in small letters; empty where it is not."""
-    suffix = os.path.splitext(name)[1].lower()
+    suffix = os.path.splitext(path_of(name))[1].lower()
     return suffix if suffix in COMPRESSED else ""
 
 
 def unpacked(name: str) -> str:
     """The name in small letters, without the suffix of compression: by it is told what a file holds."""
-    return name.lower().removesuffix(compression_of(name))
+    return path_of(name).lower().removesuffix(compression_of(name))
 
 
 def opened(name: str) -> Any:
@@ -35,7 +43,7 @@ def opened(name: str) -> Any:
         if compression == ".zst":
             return _of_zstd(name)
         if is_remote(name):
-            return _of_fsspec(name, "infer")
+            return _of_fsspec(name, _OF_FSSPEC.get(compression, "infer"))
         if compression:
             import bz2
             import gzip

@@ -43,6 +43,10 @@ MOST_PROBLEMS = 20
 """Problems of one conversation that are told in words; all are counted."""
 
 
+MOST_WHOLE = (1 << 63) - 1
+"""What a column of whole numbers holds."""
+
+
 class CompactorOptions(TypedDict, total=False):
     """What a ``Compactor`` is made of, but for a summarizer."""
 
@@ -88,6 +92,9 @@ class _Batch:
         self.prefix = prefix
         self.settings = compactor
         self._compactor = self._made()
+        # Else each part would fail when it is written.
+        if self.window.tokens > MOST_WHOLE:
+            raise PolicyError(f"a window must be at most {MOST_WHOLE:,} here, what a column holds")
 
     def _made(self) -> Compactor:
         # A conversation comes once, so none is worth remembering but the one that a replay is going through.

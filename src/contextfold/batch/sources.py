@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from contextfold import json_values
-from contextfold.batch.opening import PEEK, compression_of, damaged, is_damage, opened, unpacked, whole
+from contextfold.batch.opening import PEEK, compression_of, damaged, is_damage, opened, path_of, unpacked, whole
 from contextfold.batch.outputs import JOB, cannot_be_opened, is_remote, needs
 from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError, reason
@@ -125,7 +125,7 @@ def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = (),
     for name, length in files:
         if not is_remote(name) and not os.access(name, os.R_OK):
             whole.append((name, length))  # one row says so, when the file is read
-        elif _base(name).lower().endswith(".parquet"):
+        elif is_parquet(name):
             parts += _groups(name, length, size)
         elif _holds_lines(name, reading):
             parts += _lines(name, length, size)
@@ -306,7 +306,12 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
 
 
 def _base(name: str) -> str:
-    return name.replace(os.sep, "/").rpartition("/")[2]
+    return path_of(name).replace(os.sep, "/").rpartition("/")[2]
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a file is one of Parquet by its name."""
+    return _base(name).lower().endswith(".parquet")
 
 
 def _is_hidden(path: str) -> bool:
