@@ -268,7 +268,8 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
     system, path = _system(given)
     scheme = given.partition("://")[0]
     try:
-        if glob.has_magic(path):
+        # What stands behind a path on the web is no pattern, as the ? in front of it.
+        if glob.has_magic(path_of(path)):
             fixed = _before_magic(path)
             listed = system.glob(path, detail=True)
             listed = {name: info for name, info in listed.items() if not _is_hidden(name.removeprefix(fixed))}
