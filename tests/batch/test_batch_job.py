@@ -786,6 +786,23 @@ def test_lines_are_read_from_a_server(suffix: str, sized: bool, lines: Path, tmp
     assert [row["view"] for row in found] == [row["view"] for row in own]
 
 
+@pytest.mark.parametrize("output", ["{}/one.jsonl", "file://{}/one.jsonl"])
+def test_a_folder_that_stood_beside_one_output_keeps_what_is_not_of_the_job(
+    output: str, lines: Path, tmp_path: Path
+) -> None:
+    """It was removed as a whole."""
+    pytest.importorskip("fsspec")
+    beside = tmp_path / "one.jsonl.parts"
+    beside.mkdir()
+    (beside / "notes.txt").write_text("mine")
+    done(lines, output=output.format(tmp_path))
+    assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 14
+    assert [file.name for file in beside.rglob("*")] == ["notes.txt"]
+    (beside / "notes.txt").unlink()
+    done(lines, output=output.format(tmp_path))
+    assert not beside.exists()
+
+
 def test_a_signed_address_of_parquet_is_known_by_its_path(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

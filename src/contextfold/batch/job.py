@@ -530,4 +530,6 @@ def _as_one_file(ready: PlannedJob) -> None:
     names = [outputs.part_name(number, ready.task.kind) for number in range(len(ready.parts))]
     with outputs.writing(ready.job.output):
         outputs.join(place, names, ready.task.kind, target, name, columns_of(ready.job.operation))
-    place.remove_all()
+    # Not the folder as a whole: it may have been there, with files of somebody else.
+    _forget(place, set(names))
+    place.remove_if_empty()

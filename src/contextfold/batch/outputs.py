@@ -17,7 +17,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -144,12 +143,14 @@ class ResultFolder:
         else:
             (Path(self.address) / name).unlink(missing_ok=True)
 
-    def remove_all(self) -> None:
-        """Remove the folder, with all that a job put there."""
-        if self._system is not None:
-            self._system.rm(self._root, recursive=True)
-        else:
-            shutil.rmtree(self.address)
+    def remove_if_empty(self) -> None:
+        """Remove the folder, and the one of the job in it, unless something else stands there."""
+        for folder in (f"/{JOB}", ""):
+            with contextlib.suppress(Exception):  # each library has its own
+                if self._system is None:
+                    os.rmdir(self.address + folder)
+                else:
+                    self._system.rmdir(self._root + folder)
 
     def remove_left_overs(self) -> None:
         """Files that were being written when the process was killed; not those of one that writes them now."""
