@@ -197,6 +197,34 @@ def test_tool_outputs_fold_and_unfold(browser: Browser, page: str) -> None:
     assert "handler_001_20" in browser.text('.panel.history .row[data-index="5"]')
 
 
+def test_what_has_the_focus_keeps_it_where_its_row_is_rendered_again(browser: Browser, page: str) -> None:
+    browser.open(page)
+    focused = "document.activeElement.closest('.row')?.dataset.index"
+    browser.js("document.querySelector('.panel.history .row button.fold').focus()")
+    before = browser.js(focused)
+    assert before is not None
+    browser.js("document.activeElement.click()")
+    browser.frame()
+    assert browser.js(focused) == before
+    # As a session that is followed does it.
+    browser.js("inspector.update(inspector.model.document)")
+    browser.frame()
+    assert browser.js(focused) == before
+    assert browser.js("document.activeElement.className") == "fold"
+
+
+def test_a_conversation_of_a_hundred_thousand_requests_has_its_timeline(browser: Browser, tmp_path: Path) -> None:
+    """A browser takes no so many arguments of a function."""
+    made = document(tool_loop(2))
+    (run,) = made["runs"]
+    run["requests"] = {name: [*values, *values[-1:] * 100_000] for name, values in run["requests"].items()}
+    for paid in run["money"].values():
+        paid.update({name: [*values, *values[-1:] * 100_000] for name, values in paid.items()})
+    browser.open(written(tmp_path / "long.html", made))
+    assert browser.count(".chart canvas") == 1
+    assert browser.problems == []
+
+
 def test_two_settings_stand_side_by_side(browser: Browser, compared: str) -> None:
     browser.open(compared)
     assert browser.count(".panel.view") == 2

@@ -60,7 +60,8 @@ export class Timeline {
     const count = app.model.requests;
     const values = shown.map((one) => (money ? [...one.values, ...new Array(Math.max(0, count - one.values.length)).fill(null)] : one.values));
     const settings = app.model.runs.flatMap((run) => [run.settings.window, run.settings.trigger ?? 0]);
-    const tallest = Math.max(1, ...values.flat().filter((value) => value !== null), ...(app.chart === "tokens" ? settings.filter((value) => value <= 3 * Math.max(...app.run.requests.history)) : []));
+    const levels = app.chart === "tokens" ? settings.filter((value) => value <= 3 * largest(app.run.requests.history)) : [];
+    const tallest = Math.max(1, ...values.map(largest), ...levels);
     const axis = { stroke: color("muted"), font: '11px system-ui, sans-serif', ticks: { show: false }, grid: { stroke: color("grid"), width: 1 } };
     const options = {
       width: this.room()[0] || 800,
@@ -202,4 +203,9 @@ export class Timeline {
     this.plot?.redraw(false, false);
     this.tell();
   }
+}
+
+// Not Math.max(...values): a function takes no hundred thousand arguments.
+function largest(values) {
+  return values.reduce((most, value) => (value > most ? value : most), 0);
 }

@@ -88,7 +88,11 @@ export class VirtualList {
     this.update();
   }
 
+  // Of a row that is only rendered again, what had the focus gets it back: else the keyboard is thrown out of the list each
+  // time that something is unfolded, or a session that is followed grows.
   drop(row) {
+    const place = buttons(row).indexOf(document.activeElement);
+    if (place >= 0) this.focused = { index: Number(row.dataset.row), place };
     this.observer.unobserve(row);
     row.remove();
   }
@@ -122,6 +126,14 @@ export class VirtualList {
         this.rows.delete(index);
       }
     }
+    if (this.focused) this.focusAgain(this.focused);
+  }
+
+  focusAgain({ index, place }) {
+    this.focused = undefined;
+    const row = this.rows.get(index);
+    const found = row ? buttons(row) : [];
+    if (document.activeElement === document.body) (found[place] ?? found.at(-1))?.focus({ preventScroll: true });
   }
 
   measured(entries) {
@@ -174,4 +186,8 @@ export class VirtualList {
   first() {
     return this.at(this.root.scrollTop + 8);
   }
+}
+
+function buttons(row) {
+  return [...row.querySelectorAll("button, a")];
 }

@@ -3,7 +3,6 @@
 import { el, number, visible } from "./dom.js";
 import { pattern } from "./text.js";
 
-const MOST = 5000; // hits that are listed
 const SLICE = 2e6; // characters that are looked through before the page gets a turn
 
 export class Search {
@@ -98,7 +97,7 @@ export class Search {
 
   show() {
     const listed = this.hits.slice(0, 200);
-    this.count.textContent = !this.looked.trim() ? "" : this.hits.length ? `${this.current < 0 ? "" : `${this.current + 1} of `}${number(this.hits.length)}${this.hits.length > MOST ? "+" : ""}` : "nothing";
+    this.count.textContent = !this.looked.trim() ? "" : this.hits.length ? `${this.current < 0 ? "" : `${this.current + 1} of `}${number(this.hits.length)}` : "nothing";
     this.root.classList.toggle("asked", Boolean(this.looked.trim()));
     this.list.replaceChildren(
       ...listed.map((hit, number) =>
