@@ -60,8 +60,11 @@ _ESCAPED = r"\\(?!\\{0,64}[\"'])"
 _VALUE = rf"(?:[^\s'\"`,;}}&<>\\]|{_ESCAPED}){{4,500}}"
 _WORD = rf"(?:[^\s'\"\\]|{_ESCAPED})"
 _OPEN = r"\\{0,16}[\"']?"
+_PLACEHOLDER = r"(?i:your[-_](?:[a-z]{1,12}[-_]){0,3}(?:key|token|secret|password)(?:[-_]here)?(?![\w-]))"
+"""What examples have in a secret's place."""
 _NO_SECRET = (
-    r"(?![\[$<{*(]|!(?:vault|secret|env\w{0,9}|ref|sub|getatt|importvalue)\b|bearer\b|basic\b"
+    rf"(?!{_PLACEHOLDER}|"
+    r"[\[$<{*(]|!(?:vault|secret|env\w{0,9}|ref|sub|getatt|importvalue)\b|bearer\b|basic\b"
     r"|[A-Za-z_]\w{0,60}(?:[(\[]|\.\w)|[A-Za-z_]{1,61}\.|\d{1,6}[→\t]"
     r"|(?:none|null|true|false|required|optional|undefined|await|str|string|bytes)\b)"
 )
@@ -347,7 +350,7 @@ KINDS: tuple[Kind, ...] = (
         # Behind backslashes, too: a call that writes JSON has it as text inside of its own.
         # What stands in double quotes ends neither with an apostrophe, nor with one of its own behind a backslash.
         rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}(?:(\\{{0,16}}\")|\\{{0,16}}'))"
-        r"(?!bearer\b|basic\b|\[)"
+        rf"(?!bearer\b|basic\b|\[|{_PLACEHOLDER})"
         rf"(?:[^\"'\s\\]|{_ESCAPED}|(?(2)'|(?!))|(?<!\\)(?:\\(?=\")|\\\\(?=\\))\2){{4,500}})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",

@@ -73,6 +73,19 @@ def test_compact_tells_what_it_did(demo: Path) -> None:
     assert "\x1b" not in result.stdout, "color codes outside a terminal"
 
 
+def test_originals_are_called_untouched_only_where_they_are(demo: Path, tmp_path: Path) -> None:
+    for output in ("own", "link", "other"):
+        source = tmp_path / f"{output}.json"
+        source.write_bytes(demo.read_bytes())
+        places = {"own": f"{tmp_path}/../{tmp_path.name}/own.json", "link": f"{tmp_path}/to.json"}
+        if output == "link":
+            (tmp_path / "to.json").symlink_to(source)
+        place = places.get(output, f"{tmp_path}/view.json")
+        result = run("compact", str(source), "--window", "16000", "--output", place)
+        assert ("untouched" in result.stdout) == (source.read_bytes() == demo.read_bytes()) == (output == "other")
+    assert "untouched" not in run("compact", "-", "--window", "16000", stdin=demo.read_bytes()).stdout
+
+
 def test_the_json_report_has_exactly_the_contracts_keys(demo: Path) -> None:
     result = run("compact", str(demo), "--window", "16000", "--report", "json")
     report = json.loads(result.stdout)

@@ -213,6 +213,8 @@ def test_an_english_name_of_a_secret_counts_in_a_sentence_of_another_language(te
         ("Server=db1;Uid=sa;pwd=hunter22;Timeout=3", "hunter22"),
         ("URL: https://x.test\npass: Hunter2Pw77\n", "Hunter2Pw77"),
         ("login: bob\npass: correcthorse", "correcthorse"),
+        ('{"password": "your_password2"}', "your_password2"),
+        ('password = "your-dog-is-fat"', "your-dog-is-fat"),
         ("user bob: user=bob, pass=correcthorse", "correcthorse"),
     ],
 )
@@ -335,6 +337,7 @@ def test_arguments_of_calls_are_json_without_their_secrets_too(said: Any, depth:
         "token是gpt-4o-mini的，token为0时报错，token是base64编码，secret为my_k8s_secret_name2，password是string类型",
         'label.password="Mot de passe oublié" passwordHint="a horse" bypass: "all of it" compass="north west 2"',
         "password: this line says more",
+        '{"api_key": "YOUR_API_KEY"} x_api_key="your-api-key-here", API_KEY=your_api_key; password: your_password',
         "pass: TestLogin2\nPASS: test_bar2\nok 1 - pass: Foo2Bar\nsecond pass: Optimize2Now, 1 pass: 3 failed",
         "pw = getpass(); pw=np.power2; pw=w2d(h); PWD=/home/bob1, pwd: ~/work2, pwd=D:/work2/x; pwd=$(pwd)1",
         "user: bob, pass: 12/13, login: ok, pass: 3 of 5; if user == a:\n    pass",

@@ -259,5 +259,6 @@ def _show_text(
 
     beside_view = output == files.STANDARD
     target = None if beside_view else output
-    done = screen.Done(result, files.display_name(file), target, window_source, seconds, model)
+    is_kept = file != files.STANDARD and (target is None or not files.is_same(file, target))
+    done = screen.Done(result, files.display_name(file), target, window_source, seconds, model, is_kept)
     screen.show_compaction(screen.console(stderr=beside_view), done)

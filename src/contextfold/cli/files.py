@@ -94,9 +94,13 @@ def check_writable(output: str, option: str = "--output", *, read: str | None = 
         raise InputError(f"{option} {output} is a folder: name a file in it")
     if not has_folder:
         raise InputError(f"{option} {output}: there is no folder {path.absolute().parent}")
-    # By real paths: under two names, a link for instance, an output would still take the place of its own input.
-    if read not in (None, STANDARD) and path.is_file() and os.path.realpath(output) == os.path.realpath(read):
+    if read is not None and read != STANDARD and path.is_file() and is_same(output, read):
         raise InputError(f"{option} {output} is read as well, and would be gone: name another file")
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are of one file, as those of a link are: an output would take the place of its own input."""
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def of_database(url: str) -> str | None:

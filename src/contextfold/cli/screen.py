@@ -92,6 +92,8 @@ class Done:
     seconds: float
     model: str | None = None
     """The receiving model, as it was named."""
+    is_kept: bool = True
+    """Whether the originals still are where they were read: not where the view took their place, nor in a pipe."""
 
 
 def show_compaction(out: Console, done: Done) -> None:
@@ -224,7 +226,7 @@ def _show_whereabouts(out: Console, done: Done) -> None:
     says = [f"Took {done.seconds:.2f} s."]
     if done.output is not None:
         says.append(f"The view is in {done.output}.")
-    if done.result.changed and done.output != done.name:
+    if done.result.changed and done.is_kept:
         says.append(f"All originals are untouched in {done.name}; --report json gives the fate of each by its index.")
     _section(out, None, _paragraph(out, " ".join(says), "dim"))
 
