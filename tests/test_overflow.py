@@ -648,6 +648,8 @@ def test_blanks_and_signs_between_thousands_do_not_matter(text: str, limit: int,
         ("The prompt is too long for 10.200.100.150: at most 8192 tokens, 1.250 tokens per letter", 8_192),
         ("prompt too long for model a_100_200: the limit is 8192 tokens", 8_192),
         ("Zu lang: 150.000 Token, erlaubt sind 128.000.", 128_000),
+        ("Request too large on tokens per min (TPM): Limit 30.000, Requested 41.000.", 30_000),
+        ("messages.3.content: text is too long, at most 400.000 characters", 400_000),
     ],
 )
 def test_decimals_addresses_and_names_are_no_thousands(text: str, limit: int) -> None:

@@ -58,10 +58,11 @@ _IN_A_NUMBER = re.compile(
     r"(?![^\W_]|[.,:]\d)"
 )
 # 128.000, as it is written in German, Spanish and Portuguese. It may be 128 and decimals unless the same text counts
-# tokens so, or has more than one dot in a number.
+# tokens or letters so, or has more than one dot in a number.
 _WITH_DOTS = re.compile(r"(?<![^\W_])(?<![.,:\-])[1-9]\d{0,2}(?:\.\d{3}){1,2}(?![^\W_]|[.,:]\d)")
 _DOTS_PART_THOUSANDS = re.compile(
-    rf"{_WITH_DOTS.pattern}(?:(?<=\.\d{{3}}\.\d{{3}})| (?:tokens?|jetons|токен\w{{0,3}})\b(?! (?:per|pro|a)\b| ?/))"
+    rf"\blimit:? {_WITH_DOTS.pattern}, requested|{_WITH_DOTS.pattern}(?:(?<=\.\d{{3}}\.\d{{3}})"
+    r"| (?:tokens?|jetons|токен\w{0,3}|characters|chars|zeichen|caract\wres|bytes)\b(?! (?:per|pro|a)\b| ?/))"
 )
 _BETWEEN_THOUSANDS = re.compile(r"\D")
 # What the clients of HTTP put behind a status: where it came from, and where statuses are explained.
