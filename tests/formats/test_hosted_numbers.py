@@ -31,7 +31,10 @@ GAVE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("format", GAVE)
 def test_numbers_that_a_tool_of_the_provider_gave_are_found_and_cross_formats(format: str) -> None:
     """Words alone were read of such a result: what it measured was in no summary, search or view of another format."""
-    asked = {"gemini": {"role": "user", "parts": [{"text": "How far?"}]}, "langchain": {"type": "human", "content": "?"}}
+    asked = {
+        "gemini": {"role": "user", "parts": [{"text": "How far?"}]},
+        "langchain": {"type": "human", "content": "How far?"},
+    }
     usual = {"role": "user", "content": [{"text": "How far?"}] if format == "bedrock-converse" else "How far?"}
     messages = [asked.get(format, usual), GAVE[format]]
     for number in TOLD:
