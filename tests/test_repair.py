@@ -63,6 +63,46 @@ def test_what_stands_for_a_result_is_joined_to_the_words_behind_it_where_roles_a
     assert [block["type"] for block in view[2]["content"]] == ["tool_result", "text"]
 
 
+def _output(call_id: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "Room 3 is empty."}
+
+
+_REFERRED: list[dict[str, Any]] = [{"type": "item_reference", "id": "rs_1"}, {"type": "item_reference", "id": "fc_1"}]
+
+
+@pytest.mark.parametrize(
+    ("items", "stay"),
+    [
+        pytest.param([*_REFERRED, _output("a")], [True], id="one call"),
+        pytest.param([*_REFERRED, {"id": "fc_2"}, _output("a"), _output("b")], [True, True], id="two at once"),
+        pytest.param([*_REFERRED, _output("a"), _output("b")], [True, False], id="more results than items"),
+        pytest.param([_REFERRED[0], _output("a")], [False], id="reasoning calls nothing"),
+        pytest.param([_output("a"), *_REFERRED], [False], id="behind the result"),
+    ],
+)
+def test_the_result_of_a_call_that_an_item_stands_for_stays_a_result(
+    items: list[dict[str, Any]], stay: list[bool]
+) -> None:
+    """It became a user's text behind a call that OpenAI knows, and a call without output is refused."""
+    history = [{"role": "user", "content": "Look at room 3."}, *items, {"role": "user", "content": "And then?"}]
+    view = Compactor(window=8_000).compact(history, format="openai-responses").messages
+    assert [item in view for item in items if "call_id" in item] == stay
+    other = Compactor(window=8_000).compact(history, format="openai-responses", to="anthropic").messages
+    assert "tool_result" not in str(other)
+    assert str(other).count("Room 3 is empty.") == len(stay)
+
+
+def test_an_item_that_stands_for_a_call_leaves_with_its_result() -> None:
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Look at all rooms."}]
+    for n in range(40):
+        said = {**_output(f"call_{n}"), "output": f"Room {n}. " + "It has chairs. " * 40}
+        history += [{"type": "item_reference", "id": f"fc_{n}"}, said]
+    view = Compactor(window=4_000).compact(history, format="openai-responses").messages
+    kinds = [item["type"] for item in view[2:]]
+    assert 0 < len(kinds) < len(history) // 2
+    assert kinds == ["item_reference", "function_call_output"] * (len(kinds) // 2)
+
+
 def test_the_ledger_says_why_a_message_that_no_record_dropped_is_not_in_the_view() -> None:
     call = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.py"}]}

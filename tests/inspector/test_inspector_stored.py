@@ -105,9 +105,9 @@ def test_the_states_of_a_session_cost_what_stands_in_their_views(
     """Each looked at all messages that came later: twice the session took nearly four times as long."""
     looked_at: list[int] = []
 
-    def counting(messages: Any) -> Any:
+    def counting(messages: Any, **options: Any) -> Any:
         looked_at.append(len(messages))
-        return repair(messages)
+        return repair(messages, **options)
 
     monkeypatch.setattr("contextfold.inspector.stored.repair", counting)
     found = {}

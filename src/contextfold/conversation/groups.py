@@ -14,7 +14,9 @@ The rules, each a reason for two messages to share a group:
    id. Entries of a format as in 3 are not: there an id names an entry;
 3. consecutive entries of a format that splits a turn over several entries are one turn;
 4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
-   makes.
+   makes;
+5. a result whose call is not in the list belongs to the nearest item that stands for one that the provider keeps, if no
+   result has taken that yet: it may stand for the call.
 
 A call that the model did not wait for (``ToolCall.is_async``) and its result are two groups, with all that was said
 meanwhile between them.
@@ -31,7 +33,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from contextfold.conversation.runs import run_of
-from contextfold.messages import Message, Part, ToolCall, ToolResult
+from contextfold.messages import Message, Opaque, Part, ToolCall, ToolResult
+
+_REFERENCE = "item_reference"
+_NO_CALLS = ("rs_", "msg_")
+"""How OpenAI's ids begin of what is no call: reasoning and words."""
 
 MOST_ROWS = 16
 """Of one turn. So many calls at once are rare, and a turn stays whole or leaves the view whole."""
@@ -81,6 +87,9 @@ class Grouping:
     faults: tuple[Fault, ...]
     answered_by_name: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """(message index, part index) of each result that named no call -> the id of the call that it answers."""
+    of_references: frozenset[tuple[int, int]] = frozenset()
+    """(message index, part index) of each result whose call may be one that an item stands for, which the provider
+    keeps. It is not among ``answers``, since nothing is known of the call."""
 
     def cuts(self) -> frozenset[int]:
         """All positions between messages that no group reaches over, both ends of the history included."""
@@ -120,6 +129,9 @@ class Walk:
         self.running: dict[str, int] = {}  # id of a run without a result so far -> the message that began it
         self.answers: dict[tuple[int, int], int] = {}
         self.answered_by_name: dict[tuple[int, int], str] = {}
+        self.referenced: list[int] = []
+        """The messages of items that may stand for a call, and that no result has taken so far."""
+        self.of_references: set[tuple[int, int]] = set()
         self.faults: list[Fault] = []
 
     def result(self) -> Grouping:
@@ -170,6 +182,8 @@ class Walk:
                 self.unanswered.setdefault((part.id, part.custom), []).append(index)
             elif isinstance(part, ToolResult):
                 self._match_result(index, number, part)
+            elif _may_stand_for_call(part):
+                self.referenced.append(index)
 
     def _follow_run(self, index: int, part: Part) -> None:
         found = run_of(part)
@@ -192,6 +206,10 @@ class Walk:
         if not waiting and (call := self._of_function(index, result)) is not None:
             self.answered_by_name[index, number] = call.id
             waiting = self._waiting(call.id, custom=result.custom)
+        if not waiting and self.referenced:
+            self._union(self.referenced.pop(), index)
+            self.of_references.add((index, number))
+            return
         if not waiting:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
@@ -255,7 +273,8 @@ class Walk:
             groups.append(Group(tuple(indices), pending))
         faults = self._all_faults(groups, group_of)
         # copies: the walk goes on
-        return Grouping(tuple(groups), tuple(group_of), dict(self.answers), faults, dict(self.answered_by_name))
+        named, referred = dict(self.answered_by_name), frozenset(self.of_references)
+        return Grouping(tuple(groups), tuple(group_of), dict(self.answers), faults, named, referred)
 
     def _newest_beside(self, group: Group) -> int:
         """The newest message outside of a group that is no result: calls before it get none any more, an ordinary state
@@ -276,6 +295,12 @@ class Walk:
             if index < beside.get(group_of[index], len(self.messages))
         ]
         return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))
+
+
+def _may_stand_for_call(part: Part) -> bool:
+    if not isinstance(part, Opaque) or part.label != _REFERENCE or not isinstance(part.source, Mapping):
+        return False
+    return not str(part.source.get("id")).startswith(_NO_CALLS)
 
 
 MOST_TOLD = 5

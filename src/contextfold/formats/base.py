@@ -34,6 +34,8 @@ class Rules:
     """A result says whether a function or a custom tool answers, and has to be right about it."""
     async_calls: bool = False
     """The model may go on before a call that says so has its result."""
+    references: bool = False
+    """An item may stand for one that the provider keeps, such as a call whose result follows."""
     instructions_between: bool = False
     """An instruction may stand behind what the user says, before the assistant's answer or at the end."""
     sets_between: Callable[[Message], bool] = _sets_nothing

@@ -48,7 +48,7 @@ class OpenAIResponses:
 
     name: ClassVar[str] = "openai-responses"
     alternates: ClassVar[bool] = False
-    rules: ClassVar[Rules] = Rules(results_have_kinds=True, async_calls=True)
+    rules: ClassVar[Rules] = Rules(results_have_kinds=True, async_calls=True, references=True)
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:

@@ -113,7 +113,8 @@ class _Run:
         behind = self._first[number + 1] if number + 1 < len(self._first) else len(talk.steps)
         until = talk.steps[behind] if behind < len(talk.steps) else len(talk.messages)
         left = [index for index in range(until) if index not in gone]
-        mended = conform(repair([changed.get(index, talk.messages[index]) for index in left]), talk.format)
+        messages = [changed.get(index, talk.messages[index]) for index in left]
+        mended = conform(repair(messages, references=talk.format.rules.references), talk.format)
         accounts = {left[place.position]: place.account for place in mended if place.position is not None}
         found: dict[int, Account] = {}
         for index in left:

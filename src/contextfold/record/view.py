@@ -84,7 +84,8 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     """
     # Pairing first: the rules about ids and kinds look up the call that a result answers.
     messages = [item.message for item in items]
-    placed = repair(messages if target.rules.async_calls else [awaited(message) for message in messages])
+    messages = messages if target.rules.async_calls else [awaited(message) for message in messages]
+    placed = repair(messages, references=target.rules.references)
     placed = conform(answer_pending(placed) if sending else placed, target)
     # Only for sending: with the next message these words are not the last ones any more, and the view must only grow.
     placed = bare_end(placed, target) if sending else placed

@@ -50,13 +50,18 @@ class Placed:
     account: Account | None = None
 
 
-def repair(messages: Sequence[Message]) -> list[Placed]:
-    """The same messages in an order and shape that a provider takes. What is right already stays the same object."""
+def repair(messages: Sequence[Message], *, references: bool = False) -> list[Placed]:
+    """The same messages in an order and shape that a provider takes. What is right already stays the same object.
+
+    ``references``: the provider knows calls by items that stand for them, so results of such calls stay what they are.
+    """
     grouping = group(messages)
     placed = [Placed(message, index) for index, message in enumerate(messages)]
-    if any(fault.kind == "orphan_result" for fault in grouping.faults):
+    is_unknown = bool(grouping.of_references) and not references
+    if is_unknown or any(fault.kind == "orphan_result" for fault in grouping.faults):
+        called = {*grouping.answers, *(grouping.of_references if references else ())}
         known = {answer for index, message in enumerate(messages) for answer in _answers(message, index, grouping)}
-        mended = ((_without_orphans(place, grouping, known)) for place in placed)
+        mended = ((_without_orphans(place, called, known)) for place in placed)
         placed = _before_pending([place for place in mended if place is not None], messages)
         grouping = group([place.message for place in placed])  # what is text now may stand between call and results
     if any(fault.kind == "result_out_of_place" for fault in grouping.faults):
@@ -112,8 +117,12 @@ def _answers(message: Message, index: int, grouping: Grouping) -> list[tuple[str
     ]
 
 
-def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[str, str]]) -> Placed | None:
-    """A message whose orphans are text; None for one that only repeats, word for word, what answered before."""
+def _without_orphans(
+    place: Placed, called: Container[tuple[int | None, int]], known: Container[tuple[str, str]]
+) -> Placed | None:
+    """A message whose orphans are text; None for one that only repeats, word for word, what answered before.
+    ``called``: message and part of each result that is none.
+    """
     message = place.message
     results: list[Part] = []
     others: list[Part] = []
@@ -121,7 +130,7 @@ def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[s
     for number, part in enumerate(message.parts):
         if not isinstance(part, ToolResult):
             others.append(part)
-        elif (place.position, number) in grouping.answers:
+        elif (place.position, number) in called:
             results.append(part)
         else:
             changed = True
