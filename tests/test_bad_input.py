@@ -7,11 +7,13 @@ names the place). Input that is only unusual, such as one enormous message, is c
 from __future__ import annotations
 
 import base64
+import copy
 import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +205,25 @@ def test_a_wrong_configuration_is_named(config: str, tmp_path: Path) -> None:
     assert "settings.yaml" in line
 
 
+def texts_in(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where the strings of a JSON value stand; of each list, in its first entry."""
+    if isinstance(value, str):
+        yield place
+    for key, one in (
+        value.items() if isinstance(value, dict) else enumerate(value[:1] if isinstance(value, list) else ())
+    ):
+        yield from texts_in(one, (*place, key))
+
+
+def with_half(value: Any, place: tuple[Any, ...]) -> Any:
+    """A copy of a JSON value with half a character behind the string at this place."""
+    if not place:
+        return value + "\ud83d"
+    made = copy.copy(value)
+    made[place[0]] = with_half(value[place[0]], place[1:])
+    return made
+
+
 class TestOutputs:
     """Written whole or not at all."""
 
@@ -323,6 +344,27 @@ class TestLibrary:
     def test_what_is_no_record_is_refused(self, record: str) -> None:
         with pytest.raises(InputError, match="compaction record"):
             Compaction.from_json(record)
+
+    def test_half_a_character_anywhere_in_a_stored_record_is_no_traceback(self) -> None:
+        """It can be told by its id, and written: the summary's words alone were mended."""
+        history = [
+            {"role": role, "content": f"{n} " + "word " * 60} for n in range(60) for role in ("user", "assistant")
+        ]
+        compactor = Compactor(window=4_000)
+        record = compactor.compact(history).compaction
+        assert record is not None
+        recalled = {"after": 119, "digest": "aa", "text": "t", "reason": "r"}
+        stored = {**json.loads(record.to_json()), "parent": "aa", "recalled": [recalled]}
+        mended = 0
+        for place in list(texts_in(stored)):
+            try:
+                one = Compaction.from_json(json.dumps(with_half(stored, place)))
+            except InputError:  # hashes and names of ours can only be what they are
+                continue
+            mended += 1
+            assert Compaction.from_json(one.to_json()).id == one.id, place
+            compactor.compact(history, one)
+        assert mended > 8
 
     @pytest.mark.parametrize("record", ["text", 7, {"covers": 3}])
     def test_a_previous_that_is_no_record_is_refused(self, record: Any) -> None:

@@ -191,6 +191,14 @@ class TestAppending:
         assert b"undone" in raw(thread)
         assert [entry.text for entry in thread.read()] == ["said instead"]
 
+    def test_what_came_again_under_its_index_is_read_and_not_what_stood_there_between(self, archive: Archive) -> None:
+        """A turn that was undone, another one, and the first one again: that was taken for saved."""
+        thread = archive.thread("one")
+        for words in ("first", "said instead", "first", "first"):
+            thread.append({1: said(words)})
+            assert [entry.text for entry in archive.thread("one").read()] == [words]
+        assert raw(thread).count(b"<!-- section ") == 3
+
     def test_nothing_to_archive_is_a_mistake(self, archive: Archive) -> None:
         with pytest.raises(ArchiveError):
             archive.thread("one").append({})

@@ -112,9 +112,10 @@ class ThreadArchive:
         indices = sorted(messages)
         try:
             with self._writing():
-                known = {(place.index, place.digest) for place in self._scanned().places}
+                # The newest under each index, which is what is read back: one that was undone and came again is new.
+                known = {place.index: place.digest for place in self._scanned().places}
                 digests = {index: digest(messages[index]).hex() for index in indices}
-                new = [index for index in indices if (index, digests[index]) not in known]
+                new = [index for index in indices if known.get(index) != digests[index]]
                 if new:
                     self._append([self._entry(index, messages[index], digests[index]) for index in new])
         except OSError as error:

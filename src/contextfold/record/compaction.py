@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from contextfold import tiers
 from contextfold.cached import cached_property
@@ -35,6 +35,14 @@ VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
 SUMMARY_MARK = {"lc_source": "summarization"}
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]*$")]
+
+
+def _writable(text: object) -> object:
+    # A record is written to files and databases, and a model's answer, or a file, may hold half a character.
+    return well_formed(text) if isinstance(text, str) else text
+
+
+_Text = Annotated[str, BeforeValidator(_writable)]
 
 
 class Edit(BaseModel):
@@ -60,11 +68,11 @@ class SummaryRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    text: str
-    evidence: str = ""
+    text: _Text
+    evidence: _Text = ""
     role: Literal["user", "system", "developer", "assistant"] = "user"
-    language: str = "en"
-    algorithm: str = "bisect_v1"
+    language: _Text = "en"
+    algorithm: _Text = "bisect_v1"
     input_tokens: int = 0
     output_tokens: int = 0
     calls: int = 0
@@ -79,14 +87,8 @@ class SummaryRecord(BaseModel):
     """How many messages of the history it stands for."""
     original_tokens: int = 0
     """Their size in tokens."""
-    archive: str | None = None
+    archive: _Text | None = None
     """Where the originals are, if they were saved."""
-
-    @field_validator("text", "evidence", "archive", mode="before")
-    @classmethod
-    def _writable(cls, text: object) -> object:
-        # A record is written to files and databases, and a model's answer may hold half a character.
-        return well_formed(text) if isinstance(text, str) else text
 
     @property
     def compression_ratio(self) -> float:
@@ -102,7 +104,7 @@ class FateRun(BaseModel):
     start: Annotated[int, Field(ge=0)]
     stop: int
     fate: Fate
-    reason: str
+    reason: _Text
 
     @field_validator("fate", mode="before")
     @classmethod
@@ -130,12 +132,12 @@ class Recalled(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     after: Annotated[int, Field(ge=0)]
-    digest: str
+    digest: _Text
     """Of the message that asked, so that the block never stands behind another one."""
-    text: str
+    text: _Text
     indices: tuple[int, ...] = ()
     """The messages that are quoted."""
-    reason: str = ""
+    reason: _Text = ""
     tokens: int = 0
 
 
@@ -145,9 +147,9 @@ class Compaction(BaseModel):
     model_config = ConfigDict(frozen=True, ignored_types=(cached_property,))
 
     version: int = VERSION
-    parent: str | None = None
+    parent: _Text | None = None
     """The ``id`` of the compaction it started from."""
-    format: str
+    format: _Text
     covers: Annotated[int, Field(ge=0)]
     """How many messages, from the first on, it decides about."""
     fingerprint: _Hash
@@ -158,7 +160,7 @@ class Compaction(BaseModel):
     trail: _Hash = ""
     """A short hash of each of the newest messages that it covers: clients that keep a window of their own drop the
     oldest, and what was told of them holds. Empty in older records."""
-    origin: str = ""
+    origin: _Text = ""
     """Where a client has dropped some of what it covers, the ``pass_id`` that it had before."""
     lacks: Annotated[int, Field(ge=0)] = 0
     """How many messages were dropped that its summary may tell of: what is left may stand in other conversations."""
@@ -173,7 +175,7 @@ class Compaction(BaseModel):
     recalled: tuple[Recalled, ...] = ()
     """What is quoted again since then, in the order of the messages that it stands behind."""
     alternate: bool = False
-    trigger: str = ""
+    trigger: _Text = ""
     window: int = 0
     target: int = 0
     tokens_before: int = 0
