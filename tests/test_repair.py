@@ -63,6 +63,39 @@ def test_what_stands_for_a_result_is_joined_to_the_words_behind_it_where_roles_a
     assert [block["type"] for block in view[2]["content"]] == ["tool_result", "text"]
 
 
+_UNANSWERED: list[tuple[str, dict[str, Any]]] = [
+    ("anthropic", {"type": "tool_use", "id": "a", "name": "find", "input": {}, "toolset_name": "browser"}),
+    ("openai-responses", {"type": "function_call", "call_id": "a", "name": "find", "arguments": "{}"}),
+    ("openai-responses", {"type": "custom_tool_call", "call_id": "a", "name": "find", "input": "x"}),
+    ("openai-responses", {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}}),
+]
+
+
+@pytest.mark.parametrize(("format", "call"), _UNANSWERED, ids=[str(call["type"]) for _, call in _UNANSWERED])
+def test_what_stands_for_a_result_repeats_what_its_provider_wants_repeated(format: str, call: dict[str, Any]) -> None:
+    """Anthropic pairs a tool of a toolset by its family, OpenAI a call of a program by its caller."""
+    if format == "anthropic":
+        history, kept = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [call]}], "toolset_name"
+    else:
+        call, kept = {**call, "caller": {"type": "program", "caller_id": "p"}}, "caller"
+        history = [{"role": "user", "content": "go"}, {"type": "program", "call_id": "p", "code": "x"}, call]
+    history = [*history, {"role": "user", "content": "never mind"}]
+    view = Compactor(window=8_000).compact(history, format=format).messages
+    answer = view[len(history) - 1]
+    answer = answer["content"][0] if format == "anthropic" else answer
+    assert answer["type"].endswith(("_result", "_output"))
+    assert answer[kept] == call[kept]
+
+
+def test_what_a_call_says_to_its_own_provider_is_not_repeated_to_another() -> None:
+    call = {"type": "tool_use", "id": "a", "name": "find", "input": {}, "caller": {"type": "direct"}}
+    history = [("user", "go"), ("assistant", [call]), ("assistant", "Hm."), ("user", "never mind")]
+    messages = [{"role": role, "content": content} for role, content in history]
+    view = Compactor(window=8_000).compact(messages, format="anthropic", to="openai-responses").messages
+    assert [item["type"] for item in view if "call_id" in item] == ["function_call", "function_call_output"]
+    assert "caller" not in str(view)
+
+
 def _output(call_id: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": "Room 3 is empty."}
 

@@ -222,7 +222,8 @@ class Opaque(_WellFormed):
 class ToolResult(_WellFormed):
     """What a tool answered to the call with ``call_id``. ``custom``: on the wire, it is marked as a custom tool's.
 
-    ``local``: the wire type of the call that it answers, if that is one to a built-in tool.
+    ``local``: the wire type of the call that it answers, if that is one to a built-in tool. ``called``: of a result
+    that no client made, the wire object of the call, some of whose fields a result has to repeat.
     """
 
     _strings: ClassVar[tuple[str, ...]] = ("call_id", "name")
@@ -234,6 +235,7 @@ class ToolResult(_WellFormed):
     local: str | None = field(default=None, compare=False)
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
+    called: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_unnamed(self) -> bool:

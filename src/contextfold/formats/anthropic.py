@@ -199,6 +199,7 @@ def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
 def _build_result(result: ToolResult) -> dict[str, Any]:
     content = crossing.built_content(result.content, _build_block)
     block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+    block |= values.repeated(result, ("tool_use",), "toolset_name")
     return {**block, "is_error": True} if result.is_error else block
 
 

@@ -24,6 +24,7 @@ TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "r
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_CALLS = (*NAMED_CALLS, *local_tools.OUTPUT_OF)
 UNCALLED = "function_call_output"
 """An output of this type may name its tool in place of a call: no call waits for it."""
 SETTINGS = ("configuration_update", "additional_tools")
@@ -230,11 +231,12 @@ def _build_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
+    program = values.repeated(result, _CALLS, "caller")
     if (local := local_tools.built(result, crossing.joined_text(result.content))) is not None:
-        return local
+        return {**local, **program}
     said = crossing.telling_failure(result)
     output = crossing.built_content(said, _rebuild_input)
-    return {"type": _output_type(custom=custom), "call_id": result.call_id, "output": output}
+    return {"type": _output_type(custom=custom), "call_id": result.call_id, "output": output, **program}
 
 
 def _output_type(*, custom: bool) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import sys
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -286,6 +286,16 @@ def is_blank(part: Part) -> bool:
 def legacy_id(name: str) -> str:
     """The id of a call that has none, of the time when a message made one call (``function_call``)."""
     return f"function:{name}"
+
+
+def repeated(result: ToolResult, calls: Container[Any], name: str) -> dict[str, Any]:
+    """A field of a call that its result has to repeat, where the call has it. ``calls``: the types of calls of the
+    format; of another's, a field of the same name says something else.
+    """
+    call = result.called
+    if not isinstance(call, Mapping) or call.get("type") not in calls or call.get(name) is None:
+        return {}
+    return {name: call[name]}
 
 
 def is_touched(part: Part) -> bool:

@@ -300,7 +300,7 @@ def _results(placed: Iterable[Placed]) -> Iterator[ToolResult]:
 
 def _unanswered(call: ToolCall) -> Message:
     said = (Text(UNANSWERED),)
-    result = ToolResult(call.id, said, name=call.name, custom=call.custom, local=call.local)
+    result = ToolResult(call.id, said, name=call.name, custom=call.custom, local=call.local, called=call.source)
     return Message(role="tool", parts=(result,))
 
 
