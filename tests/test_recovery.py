@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -1313,3 +1313,33 @@ def test_a_refusal_of_one_long_item_brings_nothing_back_that_was_shortened(named
     assert len(sent) == 2
     for before, after in zip(*sent, strict=True):
         assert before == after or len(before) > most
+
+
+class _Undecipherable(Exception):
+    status_code = 400
+    body: ClassVar[dict[str, Any]] = {
+        "error": {
+            "message": "The encrypted content could not be verified. Reason: it could not be decrypted or parsed.",
+            "code": "invalid_encrypted_content",
+            "type": "invalid_request_error",
+        }
+    }
+
+
+def test_an_item_of_reasoning_that_left_whole_is_told_as_dropped() -> None:
+    """The ledger said that it is shortened, which is in the view."""
+    thought: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "a.py"}
+    results: list[CompactionResult] = []
+
+    def send(view: list[Any]) -> str:
+        if thought in view:
+            raise _Undecipherable(str(_Undecipherable.body))
+        return "done"
+
+    history = [{"role": "user", "content": "go"}, thought, call, output]
+    Compactor(window=8_000).call(send, history, format="openai-responses", on_result=results.append)
+    [result] = results
+    assert result.messages == [history[0], call, output]
+    assert [entry.fate for entry in result.ledger] == ["pinned", "dropped", "kept", "kept"]

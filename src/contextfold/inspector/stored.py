@@ -17,7 +17,7 @@ from typing import Any
 
 from contextfold import formats
 from contextfold.conversation.ledger import Account, Ledger, Run
-from contextfold.conversation.repair import EMPTY, REPEATED, conform, repair
+from contextfold.conversation.repair import conform, left_out, repair
 from contextfold.inspector.document import GONE, Shared, document, message_entry, recalled_entry, redactor, state_entry
 from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
@@ -115,12 +115,13 @@ class _Run:
         left = [index for index in range(until) if index not in gone]
         messages = [changed.get(index, talk.messages[index]) for index in left]
         mended = conform(repair(messages, references=talk.format.rules.references), talk.format)
-        accounts = {left[place.position]: place.account for place in mended if place.position is not None}
+        said = [place for place in mended if place.message.parts or not place.message.edited]
+        accounts = {left[place.position]: place.account for place in said if place.position is not None}
         found: dict[int, Account] = {}
         for index in left:
-            never = REPEATED if talk.messages[index].tool_results else EMPTY
+            never = left_out(talk.messages[index], is_edited=index in changed)
             account = accounts.get(index, never)
-            if account is not None and index not in changed:
+            if account is not None and (index not in changed or index not in accounts):
                 found[index] = account
         runs = Ledger(recorded, talk.messages, found).runs
         return runs, [index for index in left if index not in found or found[index][0] not in GONE]

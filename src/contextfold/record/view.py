@@ -15,7 +15,7 @@ from typing import Any
 from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account
-from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, awaited, bare_end, conform, repair
+from contextfold.conversation.repair import answer_pending, awaited, bare_end, conform, left_out, repair
 from contextfold.formats import cache_marks, crossing
 from contextfold.formats.base import Format
 from contextfold.messages import Message
@@ -126,7 +126,8 @@ def _are_neighbors(before: int | None, index: int | None, elsewhere: Container[i
 class View:
     """Wire objects to send, and their size in tokens without system prompt and tools.
 
-    ``mended``: messages that no record shortened or dropped, but that could not be sent as they stand in the history.
+    ``mended``: messages that no record dropped, but that could not be sent as they stand in the history, or of which
+    nothing was left.
     ``added``: what stands in the view for no message, in words. ``marked``: the marks of the provider's cache of
     messages that are in the view as objects of ours, which go on with them where the caller moves them in place.
     """
@@ -178,16 +179,17 @@ def translate(
 
 
 def _mended(history: History, record: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Account]:
-    """What mending did to messages that the record let be."""
+    """What mending did to messages that the record let be, and which of those that it shortened have nothing left."""
     edited = {edit.index for edit in record.edits} if record else set()
     gone = record.gone() if record else set()
-    shown = {item.index: item.account for item in items if item.index is not None}
+    # One whose parts have all left is written as nothing, also where the format has nothing against it.
+    shown = {i.index: i.account for i in items if i.index is not None and (i.message.parts or not i.changed)}
     mended: dict[int, Account] = {}
     for index in range(len(history.messages)):
-        if index in gone or index in edited:
+        if index in gone or (index in edited and index in shown):
             continue
         if index not in shown:
-            account: Account | None = REPEATED if history.messages[index].tool_results else EMPTY
+            account: Account | None = left_out(history.messages[index], is_edited=index in edited)
         else:
             account = shown[index]
         if account is not None:

@@ -8,18 +8,17 @@ What belongs here: these, as pure functions over any list of messages. Finding t
 """
 
 from contextfold.conversation.repair.appended import Seen, is_clean
-from contextfold.conversation.repair.pairing import REPEATED, answer_pending, awaited, repair
-from contextfold.conversation.repair.rules import EMPTY, bare_end, conform, may_stand_between
+from contextfold.conversation.repair.pairing import answer_pending, awaited, repair
+from contextfold.conversation.repair.rules import bare_end, conform, left_out, may_stand_between
 
 __all__ = [
-    "EMPTY",
-    "REPEATED",
     "Seen",
     "answer_pending",
     "awaited",
     "bare_end",
     "conform",
     "is_clean",
+    "left_out",
     "may_stand_between",
     "repair",
 ]

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Account
-from contextfold.conversation.repair.pairing import Placed
+from contextfold.conversation.repair.pairing import REPEATED, Placed
 from contextfold.errors import FormatError, border
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
@@ -29,6 +29,7 @@ SILENT = "[This message was empty]"
 BEGINNING = "[What was said before this is not in this context]"
 
 EMPTY: Account = ("dropped", "it says nothing")
+EMPTIED: Account = ("dropped", "nothing was in it but reasoning, which left the view")
 NOTED: Account = ("kept", "it says nothing; a note in its place says so")
 RENAMED: Account = ("kept", "the id of its tool call was used before or is not allowed; the view has another one")
 BEGUN: Account = ("kept", "the assistant speaks first; a note of the user stands before it")
@@ -45,6 +46,13 @@ def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
         mended = _with_own_ids(mended, rules.not_in_call_ids, rules.longest_call_id)
     # Last: which message is the first is only known once empty ones are left out.
     return _begun_by_user(mended, format)
+
+
+def left_out(message: Message, *, is_edited: bool) -> Account:
+    """Why nothing of a message is in a mended list. ``is_edited``: a record takes parts of it out."""
+    if message.tool_results:
+        return REPEATED
+    return EMPTIED if is_edited and not message.is_empty else EMPTY
 
 
 def bare_end(placed: Sequence[Placed], format: Format) -> list[Placed]:
