@@ -259,3 +259,32 @@ def test_a_session_that_is_deleted_before_what_came_back_is_recorded_is_an_empty
     monkeypatch.setattr(sqlite_store, "record_summary", deleted_first)
     assert one.view() == []
     assert one.history() == []
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_session_that_is_begun_anew_before_what_came_back_is_recorded_keeps_nothing_of_the_one_before(
+    sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch, compacted: bool
+) -> None:
+    """A row with the summary of the session that was deleted stayed in it; it even came into force there where as many
+    summaries had."""
+    one = session(sqlite_store)
+    one.append(talk())
+    one.view()
+    one.append([QUESTION])
+    begun = [{**message, "content": f"Anew: {message['content']}"} for message in talk()][: None if compacted else 3]
+    record = sqlite_store.record_summary
+
+    def begun_anew(thread: Any, summary: Any) -> Any:
+        monkeypatch.undo()
+        assert sqlite_store.delete_idle(thread, -1)
+        other = session(sqlite_store)
+        other.append(begun)
+        if compacted:
+            other.view()
+        return record(thread, summary)
+
+    monkeypatch.setattr(sqlite_store, "record_summary", begun_anew)
+    view = list(one.view())
+    assert view == list(session(sqlite_store).view())
+    assert view[-1] == begun[-1]
+    assert [one for one in sqlite_store.read_summaries(one.thread) if one.trigger == "recall"] == []

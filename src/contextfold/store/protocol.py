@@ -43,7 +43,11 @@ class SummaryStore(Protocol):
         ...
 
     def record_summary(self, thread: Thread, summary: NewSummary) -> Any:
-        """Write a summary down, and nothing else: it is not in force. Returns the ``StoredSummary``."""
+        """Write a summary down, and nothing else: it is not in force. Returns the ``StoredSummary``.
+
+        Raises ``StoreCorrupt`` where the session was deleted meanwhile. One that only says another again (its
+        ``trigger`` is ``recall`` or ``thinking``) takes no lease: there may be a new session of that name, without it.
+        """
         ...
 
     def put_in_force(

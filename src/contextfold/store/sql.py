@@ -37,6 +37,7 @@ from contextfold.recall.history import readable
 from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, rows, search
 from contextfold.store.database import Database
+from contextfold.store.recording import COMPANIONS
 from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES, WINDOWS
 from contextfold.store.values import (
     LEASES,
@@ -303,9 +304,21 @@ class SQLStore:
             # Deleted meanwhile: whoever asks for a view then looks at the session again, and finds it empty.
             if connection.scalar(select(SESSIONS.c.session_id).where(_of(SESSIONS, thread))) is None:
                 raise StoreCorrupt(f"session {thread} is missing: it was deleted while it was summarized")
+            if summary.trigger in COMPANIONS and not self._has_beside(connection, thread, summary):
+                # Another session has its name by now, and must not keep what the deleted one said.
+                raise StoreCorrupt(f"summary {summary.parent_id} of session {thread} is missing: it was deleted")
             columns = {**thread.columns, **summary.columns(), "created_at": self.database.now(connection)}
             row = connection.execute(insert(SUMMARIES).values(**columns).returning(SUMMARIES)).mappings().one()
             return rows.summary(thread, row)
+
+    def _has_beside(self, connection: Connection, thread: Thread, companion: NewSummary) -> bool:
+        """Whether the summary is there that this one says again. SQLite gives the numbers of deleted ones to others."""
+        query = select(SUMMARIES).where(_of(SUMMARIES, thread), SUMMARIES.c.id == companion.parent_id)
+        row = connection.execute(query).mappings().first()
+        said = rows.summary(thread, row) if row is not None else None
+        if said is None:
+            return False
+        return (said.text, said.record.fingerprint) == (companion.text, companion.record.fingerprint)
 
     def put_in_force(
         self,
