@@ -12,7 +12,7 @@ import pytest
 from contextfold import Compactor
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream
-from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream, StreamProgress, aopened, opened
+from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream, StreamProgress, aopened, handed, opened
 
 TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 
@@ -329,3 +329,14 @@ def test_an_async_generator_that_is_refused_inside_is_closed_and_the_refusal_rai
         assert closed == [True]
 
     asyncio.run(check_it())
+
+
+def test_what_stands_in_the_place_of_a_stream_and_cannot_be_closed_says_its_refusal_all_the_same() -> None:
+    """As what a tracer puts there. Async code was told of the refusal, and blocking code of a missing ``close``."""
+    refusal = {"error": {"message": TOO_LONG, "code": 400}, "choices": []}
+    hello = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi"}}
+    with pytest.raises(RefusedInStream):
+        handed(map(dict, [refusal]))
+    with handed(map(dict, [hello])) as stream:
+        assert list(stream) == [hello]
+    stream.close()

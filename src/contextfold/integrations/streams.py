@@ -204,7 +204,7 @@ class OpenedStream(_Handed):
         except BaseException as error:  # cancelling included: the caller has no stream yet that it could close
             if self._is_callers(error):
                 return
-            stream.close()
+            _closed(stream)
             raise
 
     def __iter__(self) -> Iterator[Any]:
@@ -233,7 +233,7 @@ class OpenedStream(_Handed):
 
     def close(self) -> None:
         """Release the connection."""
-        self._stream.close()
+        _closed(self._stream)
 
 
 class AsyncOpenedStream(_Handed):
@@ -291,7 +291,7 @@ def leave(entered: Any, *error: Any) -> None:
     if hasattr(type(entered), "__exit__"):
         entered.__exit__(*error)
     else:
-        entered.close()
+        _closed(entered)
 
 
 async def aleave(entered: Any, *error: Any) -> None:
@@ -300,6 +300,12 @@ async def aleave(entered: Any, *error: Any) -> None:
         await entered.__aexit__(*error)
     else:
         await _aclosed(entered)
+
+
+def _closed(stream: Any) -> None:
+    # What a tracer puts in the place of a stream may have no such method, and a refusal in it counts all the same.
+    if (close := getattr(stream, "close", None)) is not None:
+        close()
 
 
 async def _aclosed(stream: Any) -> None:
