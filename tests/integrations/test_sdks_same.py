@@ -192,12 +192,14 @@ def test_a_summary_of_messages_alone_has_nothing_of_the_task_around_them() -> No
 
     history = [{"role": ("user", "assistant")[n % 2], "content": f"module {n} " + "word " * 300} for n in range(81)]
     tools = [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]
+    task: dict[str, Any]
     task = {"model": "small", "system": "Be brief.", "max_tokens": 100, "tools": tools, "tool_choice": {"type": "any"}}
     body = {
         "extra_body": {"tool_choice": {"type": "any"}, "top_k": 5},
         "output_config": {"format": {}, "effort": "low"},
     }
     create: Any = over_anthropic.with_compaction(method, Compactor(window=8_000, summarizer="same"))
+    task |= {"mcp_servers": [{"type": "url", "url": "https://mcp.test", "name": "m"}], "container": {"skills": []}}
     create(**task, **body, messages=history)
     *summaries, answered = asked
     alone = {
@@ -209,3 +211,24 @@ def test_a_summary_of_messages_alone_has_nothing_of_the_task_around_them() -> No
     assert summaries
     assert all(summary == {**alone, "messages": 1} for summary in summaries)
     assert answered == {**task, **body, "messages": answered["messages"]}
+
+
+@pytest.mark.parametrize("model", [{}, {"model": "small"}], ids=["of the prompt", "named"])
+def test_a_stored_prompt_of_the_task_is_no_part_of_a_summary_unless_it_alone_names_the_model(
+    model: dict[str, str],
+) -> None:
+    """It has instructions, and perhaps tools, which the answer would follow."""
+    asked: list[dict[str, Any]] = []
+
+    def method(**given: Any) -> dict[str, Any]:
+        asked.append(given)
+        said = {"type": "output_text", "text": "All modules were read."}
+        return {"output": [{"type": "message", "content": [said]}], "status": "completed"}
+
+    history = [{"role": ("user", "assistant")[n % 2], "content": f"module {n} " + "word " * 300} for n in range(81)]
+    create: Any = over_openai.with_compaction(method, Compactor(window=8_000, summarizer="same"))
+    create(**model, prompt={"id": "pmpt_1"}, input=history)
+    *summaries, answered = asked
+    assert summaries
+    assert all(("prompt" in summary) is (not model) for summary in summaries)
+    assert answered["prompt"] == {"id": "pmpt_1"}

@@ -288,6 +288,8 @@ class _Call:
         left_out = {*NOT_FOR_A_SUMMARY, *(() if whole else _OF_THE_TASK)}
         if not whole and self.dialect.system is not None:
             left_out.add(self.dialect.system)
+        if self.model is None:  # the stored prompt says which one it is
+            left_out.discard("prompt")
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}
         if isinstance(more := kept.get("extra_body"), Mapping):  # fields that the SDK's method does not name
             kept["extra_body"] = {name: value for name, value in more.items() if name not in left_out}
@@ -342,8 +344,11 @@ def _no_pass(proposal: object) -> bool:
 _OF_THE_TASK = (
     *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"),
     *("response_format", "text", "text_format", "output_format"),
+    *("mcp_servers", "container", "web_search_options", "prompt"),
 )
-"""Arguments that shape an answer to the task, and no summary."""
+"""Arguments that shape an answer to the task, and no summary. Anthropic refuses servers and containers that no tool is
+for; a stored prompt of OpenAI's has instructions and tools of its own.
+"""
 
 LEAST_ANSWER = 2_048
 """Tokens that a summary may take where the caller limits the answer to fewer."""
