@@ -259,10 +259,17 @@ def test_a_mistake_is_told_with_its_key_and_line(tmp_path: Path, text: str, prob
         section(tmp_path, text)
 
 
-def test_settings_of_our_own_beside_the_section_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("title: {}\nkeep: messages:3\nsummarization: {enabled: false}\n")
-    with pytest.raises(PolicyError, match=r"line 2: keep: a file with a section summarization sets only enabled, "):
-        load(tmp_path / "config.yaml", environ={})
+def test_of_a_setting_of_our_own_beside_the_section_is_told_that_it_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was passed over in silence. Another program may have a section of that name, so it is no mistake."""
+    (tmp_path / "config.yaml").write_text(
+        "title: {}\nkeep: messages:3\nsummarization:\n  enabled: true\n  trigger: {type: messages, value: 50}\n"
+    )
+    with caplog.at_level("WARNING"):
+        found = load(tmp_path / "config.yaml", environ={})
+    assert str(found.policy.keep) == "messages:20"
+    assert "line 2: keep is not used: a file with a section summarization sets only enabled, " in caplog.text
 
 
 def test_a_section_that_is_no_mapping_is_refused(tmp_path: Path) -> None:

@@ -75,9 +75,15 @@ class Layer:
 def layer(document: Document) -> Layer:
     """The settings of the section. Raises ``PolicyError`` for a mistake, with file, line and key."""
     for name in document.values:
-        # One of DeerFlow's own is passed over, and so is what an application has beside them; this would be, too.
+        # Not refused: the section may be an application's own.
         if name in Policy.model_fields:
-            raise document.refuse((name,), f"a file with a section {SECTION} sets only {', '.join(NAMES)}, in it")
+            logger.warning(
+                "%s: %s is not used: a file with a section %s sets only %s, in it",
+                document.place((name,)),
+                name,
+                SECTION,
+                ", ".join(NAMES),
+            )
     section = document.values[SECTION] if document.values[SECTION] is not None else {}
     if not isinstance(section, Mapping):
         raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {shown(section)}")
