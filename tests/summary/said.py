@@ -1531,6 +1531,25 @@ The deadline was moved to Friday: send it by Friday.
 """Rules in words that reports have, too."""
 
 LIFTED = [
+    ("No uses Redis.", "Al final usa Redis."),
+    ("No uses nunca Redis.", "Usa Redis después de todo."),
+    ("No toques la configuración.", "Al final toca la configuración."),
+    ("N'utilise pas Redis.", "Utilise Redis finalement."),
+    ("N'utilise pas Redis.", "Utilise quand même Redis."),
+    ("Benutze niemals Redis.", "Nimm doch Redis."),
+    ("Verwende kein Redis.", "Wir nutzen jetzt doch Redis."),
+    ("Verwende Redis nicht.", "Du darfst Redis jetzt verwenden."),
+    ("Installiere Redis nicht.", "Du darfst Redis jetzt installieren."),
+    ("Don't use Redis.", "We will use Redis after all."),
+    ("Don't use Redis.", "I think we should use Redis after all."),
+    ("Don't use Redis.", "We're going with Redis after all."),
+    ("Não use Redis.", "No fim das contas, use Redis."),
+    ("Não use Redis.", "Use Redis afinal."),
+    ("Non usare Redis.", "Alla fine usa Redis."),
+    ("Non usare Redis.", "Usa pure Redis."),
+    ("Gebruik geen Redis.", "Gebruik toch Redis."),
+    ("Не используй Redis.", "Всё-таки используй Redis."),
+    ("Nie używaj Redis.", "Jednak użyj Redis."),
     ("每次修改后都要运行测试。", "不要再运行测试了。"),
     ("每次修改后都要运行测试。", "别再运行测试了。"),
     ("每次修改后都要运行测试。", "无需再运行测试。"),
@@ -1687,6 +1706,23 @@ LIFTED = [
 """A rule, and words that take it back."""
 
 STAYING = [
+    ("No uses Redis.", "Al final usa Memcached."),
+    ("No uses Redis.", "Al final Redis funciona."),
+    ("N'utilise pas Redis.", "Finalement, utilise Memcached."),
+    ("N'utilise pas Redis.", "Finalement Redis marche."),
+    ("Ne supprime jamais la base de production.", "Finalement, supprime la base de test."),
+    ("Don't use Redis.", "We will use Memcached after all."),
+    ("Don't use Redis.", "We will not use Redis after all."),
+    ("Don't use Redis.", "Should we use Redis after all?"),
+    ("Don't use Redis.", "Actually, Redis works."),
+    ("Don't use Redis.", "Actually Redis is slow."),
+    ("Benutze kein Redis.", "Wir nehmen doch Memcached."),
+    ("Benutze kein Redis.", "Nimm Memcached statt Redis."),
+    ("Não use Redis.", "Use Memcached ao invés de Redis."),
+    ("Non usare Redis.", "Usa Memcached al posto di Redis."),
+    ("Gebruik geen Redis.", "Gebruik toch niet Redis."),
+    ("不要用Redis。", "用Memcached代替Redis。"),
+    ("Immer Postgres nutzen.", "Das Postgres-Treffen findet am Freitag statt."),
     ("Always run the unit tests.", "Run the unit tests after all."),
     ("Don't use Redis.", "Redis works after all."),
     ("Don't use Redis.", "Don't use Redis after all."),
@@ -1926,6 +1962,12 @@ BOTH = [
 """What is forbidden of one thing and then of another, and the name of the first."""
 
 REPLACED = [
+    ("Benutze immer Postgres.", "Nimm MySQL statt Postgres.", "immer"),
+    ("Benutze immer Postgres.", "Benutze MySQL anstelle von Postgres.", "immer"),
+    ("Use sempre Postgres.", "Use MySQL ao invés de Postgres.", "sempre"),
+    ("Usa sempre Postgres.", "Usa MySQL al posto di Postgres.", "sempre"),
+    ("Always use Postgres.", "Use MySQL in place of Postgres.", "Always"),
+    ("必须使用Postgres。", "用MySQL代替Postgres。", "必须"),
     ("请务必使用 8000 端口。", "改用 9000 端口。", "8000"),
     ("请务必使用8000端口。", "端口改用9000。", "8000"),
     ("必须使用 8000 端口。", "还是用 9000 端口吧。", "8000"),

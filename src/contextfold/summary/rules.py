@@ -34,7 +34,7 @@ from contextfold.summary.statements import (
     things_of,
     with_nouns,
 )
-from contextfold.summary.withdrawal_words import SKIPS
+from contextfold.summary.withdrawal_words import IN_SPITE, SKIPS
 
 FEW = 2
 """Words of a rule that one of them is enough to take back: ``forget the budget``."""
@@ -95,6 +95,7 @@ _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
 
 _SKIPS = re.compile(SKIPS, re.IGNORECASE)
+_IN_SPITE = re.compile(IN_SPITE, re.IGNORECASE)
 _WITHOUT = re.compile(
     r"\b(?:without|ohne|sans|sin|senza|sem|zonder|без|bez) (?:(?:the|any|die|den|das|la|les?|el|il) )?[\w-]{1,40}"
     r"|\b\w{1,40}-(?:free|less|frei\w{0,2}|lose?\w?)\b",
@@ -394,7 +395,11 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
         return True
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
-    return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
+    if not (meant.capitalized and before.capitalized):
+        return False
+    return meant.capitalized.isdisjoint(before.capitalized | before.parts) and meant.parts.isdisjoint(
+        before.capitalized
+    )
 
 
 class Manner(NamedTuple):
@@ -419,7 +424,7 @@ class Manner(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def _manner_of(text: str) -> Manner:
-    whole = _WITHOUT.sub(" ", text)
+    whole = _IN_SPITE.sub(" ", _WITHOUT.sub(" ", text))
     return Manner(
         forgets=bool(FORGET.search(text)),
         swaps=bool(cues.SWAPPING.search(text)),

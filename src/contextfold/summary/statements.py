@@ -128,16 +128,21 @@ EMPTY = frozenset(
         "nigdy zawsze tylko proszę możesz można wolno teraz już znowu zamiast jednak zapomnij dla musi trzeba więcej",
         "don let lets sorry hagas hacer haz faça fazer fare fai faire fais mache machen feel hace falta वाली बात जाओ",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
+        "benutz benutze benutzt benutzen nutz nutze nutzt nutzen verwende verwendet verwenden nimm nehme nehmt nehmen",
+        "utilise utilises utilisez utiliser utilisons usa usar uses usen usad utiliza utilizar utilice utilices",
+        "utilize usare usate utilizza utilizzare gebruik gebruiken gebruikt используй используйте использовать",
+        "используем używaj używać użyj użyć używamy hier ici aquí aqui здесь",
     )
     for word in words.split()
 )
+"""Words that say nothing of what something is about, among them those for *use*."""
 
 _ALTERS = frozenset(
     word
     for words in (
         "touch change changi edit edits modify modifi alter ändere ändern ändert anfass fass bearbe veränd touche",
         "tocar toques toque cambia cambie mexa mexer altere altera toccar tocca raak",
-        "wijzig aanpas verand трогай трогат меняй менять измени изменя ruszaj ruszać zmieni zmiena",
+        "toca tocca wijzig aanpas verand трогай трогат меняй менять измени изменя ruszaj ruszać zmieni zmiena",
     )
     for word in words.split()
 )
@@ -347,7 +352,10 @@ def things_of(text: str) -> Things:
     for found in identifiers.find(text):
         if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
             if found.kind == "person":  # without the article that a sentence begins with
-                capitalized.add(" ".join(word for word in found.text.split() if word.lower() not in EMPTY))
+                said = [word for word in found.text.split() if word.lower() not in EMPTY]
+                capitalized.add(" ".join(said))
+                if found.start == 0 and len(said) > 1:  # the first may be a verb: "Installiere Redis"
+                    parts.add(" ".join(said[1:]))
             else:
                 names.add(found.text)
             parts.update(found.parts)

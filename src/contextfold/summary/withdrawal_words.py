@@ -45,7 +45,13 @@ _ENDS_HINDI_ARABIC = (
     r"(करना|लिखना|चलाना|देना) बंद कर|की (?:अब )?(?:कोई )?(?:ज़रूरत|जरूरत) नहीं|\bتوقف عن |\bلا حاجة |\bلا داعي "
 )
 
-_CHINESE_SWAPS = r"改成|改[为為]|改用|[换換][成用]|[还還]是(?:使用|用)(?![不的过過户戶途例])"
+_FOR_SOMETHING = (
+    r"in place of|anstatt|(?<!findet )(?<!finden )(?<!fand )(?<!fanden )statt(?= (?!und\b|oder\b|wie\b)\w)|anstelle"
+    r"|em lugar d[aeo]|no lugar d[aeo]s?|ao invés d[aeo]s?|al posto d(?:i|el|ell[ao])"
+)
+"""In the place of what stands behind it."""
+
+_CHINESE_SWAPS = r"代替|取代|改成|改[为為]|改用|[换換][成用]|[还還]是(?:使用|用)(?![不的过過户戶途例])"
 _JAPANESE_SWAPS = r"ではなく|代わり|[にへ](?:変えて|切り替えて)|変更して"
 
 ENDS = Phrases(
@@ -74,11 +80,80 @@ _DO_GERMAN = (
     "merge starte"
 )
 _BEFORE = first("please", "let's", "let’s", "lets", "let us", "ok", "okay", "yes", "so", "bitte", "ja", "dann")
-AFTER_ALL = (
-    rf"{_BEFORE}(?:{'|'.join(_DO_ENGLISH.split())}) (?:[^\s,;]{{1,30}} ){{1,8}}after all(?=\W*\Z|[,;:])"
-    rf"|{_BEFORE}(?:{'|'.join(_DO_GERMAN.split())}) (?:(?:jetzt|nun|bitte|also) )?doch (?!nicht\b|mal\b)\w"
+_SAYING_ENGLISH = (
+    r"(?:(?:i|we|you) (?:(?:will|shall|should|can|want (?:you |us )?to|need to|have to|must) )?"
+    r"|(?:i|we|you)['’](?:ll|d (?:like|prefer) (?:you |us )?to) )"
+)
+"""Who it is that does it, and that it is to be done."""
+_DO_LATIN = {
+    "fr": "utilise[zr]?|utilisons|prends|prenez|mets|mettez|passe[zr]?|ajoute[zr]?|modifie[zr]?|fais|faites|change[zr]?"
+    "|supprime[zr]?|installe[zr]?|touche[zr]?|pousse[zr]?|déploie|déployez|lance[zr]?|écris|écrivez|garde[zr]?",
+    "es": "us[ae]|usad|usemos|usamos|usar|utili[cz][ae]|pon|haz|haga|añad[ae]|agreg(?:a|ue)|cambi[ae]|instal[ae]"
+    "|to(?:ca|que)|borr[ae]|edit[ae]|escrib[ae]|modifi(?:ca|que)|sub[ae]|despli?eg(?:a|ue)",
+    "pt": "us[ae]|usamos|usar|utiliz[ae]|coloque|faça|adicion[ae]|mud[ae]|alter[ae]|instal[ae]|mexa|apag(?:a|ue)"
+    "|edit[ae]|escrev[ae]|modifi(?:ca|que)",
+    "it": "us[ai]|usiamo|usare|utilizz[ai]|metti|fai|aggiungi|cambia|installa|tocca|cancella|modifica|scrivi",
+    "nl": "gebruik|neem|doe|maak|voeg|wijzig|verander|installeer|schrijf|verwijder|push|zet|pas|raak",
+    "ru": "используй(?:те)?|используем|добавь(?:те)?|измени(?:те)?|меняй(?:те)?|удали(?:те)?|установи(?:те)?"
+    "|сделай(?:те)?|возьми(?:те)?|пиши(?:те)?|пушь|трогай(?:те)?",
+    "pl": "użyj(?:my)?|używaj(?:my)?|dodaj|zmień|usuń|zainstaluj|zrób|weź|pisz",
+}
+_OF_IT = r"(?:[^\s,;]{1,30} ){1,8}?"
+
+
+def _after_all(do: str, *, before: str, behind: str, between: str) -> str:
+    """That something is to be done, where words for *after all* stand before it, behind it, or behind its verb."""
+    return (
+        rf"(?<!\w )(?:{before}),? (?:{do}) \w|{_BEFORE}(?:{do}) {_OF_IT}(?:{behind})(?=\W*\Z|[,;:])"
+        rf"|{_BEFORE}(?:{do}) (?:{between}) \w"
+    )
+
+
+AFTER_ALL = "|".join(
+    (
+        rf"(?:{_BEFORE}|(?<!\w ){_SAYING_ENGLISH}|(?<=\bi think ){_SAYING_ENGLISH})(?:{'|'.join(_DO_ENGLISH.split())})"
+        r" (?:[^\s,;]{1,30} ){1,8}after all(?=\W*\Z|[,;:])",
+        r"(?<!\w )(?:we(?:['’]re| are)|i(?:['’]m| am)|let['’]?s)(?: going| go) with (?:[^\s,;]{1,30} ){1,8}after all"
+        r"(?=\W*\Z|[,;:])",
+        rf"{_BEFORE}(?:wir )?(?:{'|'.join(_DO_GERMAN.split())}|nutzen|nehmen|benutzen|verwenden|machen)"
+        r" (?:(?:wir|jetzt|nun|bitte|also) )*doch (?!nicht\b|mal\b)\w",
+        _after_all(
+            _DO_LATIN["fr"],
+            before="finalement|tout compte fait",
+            behind="finalement|quand même|malgré tout|en fin de compte",
+            between="finalement|quand même",
+        ),
+        _after_all(
+            _DO_LATIN["es"],
+            before="al final|finalmente|después de todo",
+            behind="al final|finalmente|después de todo|igualmente",
+            between="al final|finalmente",
+        ),
+        _after_all(
+            _DO_LATIN["pt"],
+            before="afinal|no fim das contas|no final das contas",
+            behind="afinal|no fim das contas|mesmo assim",
+            between="afinal|mesmo",
+        ),
+        _after_all(
+            _DO_LATIN["it"],
+            before="alla fine|in fin dei conti",
+            behind="alla fine|dopo tutto|lo stesso",
+            between="pure|comunque",
+        ),
+        rf"{_BEFORE}(?:{_DO_LATIN['nl']}) (?:(?:dan|nu|maar) )?toch (?!niet\b)\w",
+        rf"(?<!\w )вс[её][- ]таки,? (?:{_DO_LATIN['ru']}) \w|(?<!\w )(?:{_DO_LATIN['ru']}) (?:{_OF_IT})?вс[её][- ]таки",
+        rf"(?<!\w )jednak (?:{_DO_LATIN['pl']}) \w|(?<!\w )(?:{_DO_LATIN['pl']}) jednak \w",
+    )
 )
 """That something is to be done in spite of what was said. It takes back what forbids it."""
+
+IN_SPITE = (
+    r"\b(?:finalement|tout compte fait|quand même|malgré tout|en fin de compte|al final|finalmente|después de todo"
+    r"|igualmente|afinal|no fim das contas|no final das contas|mesmo assim|alla fine|in fin dei conti|dopo tutto"
+    r"|lo stesso|pure|comunque|toch|doch|вс[её][- ]таки|jednak)\b"
+)
+"""The words for that, which say nothing of what is to be done."""
 
 _RULE = r"(?:rule|limit|restriction|requirement|constraint|deadline|budget)s?"
 LIFTS = (
@@ -105,17 +180,24 @@ LIFTS = (
         "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
         "timeout port budget limit cap maximum threshold skip in going any "
+        "we you let tout après "
+        "finalement utilise prends mets passe ajoute modifie fais change supprime installe touche pousse déploie lance "
+        "écris garde al después usa use usemos pon haz añade agrega cambia instala toca borra edita escribe modifica "
+        "sube despliega afinal coloque faça adicione mude altere mexa apague alla usi metti fai aggiungi tocca "
+        "cancella scrivi gebruik neem doe maak voeg wijzig verander schrijf verwijder zet pas raak всё все использу добавь "
+        "измени меняй удали установи сделай возьми пиши пушь трогай jednak użyj używaj dodaj zmień usuń zainstaluj "
+        "zrób weź pisz wir nehmen "
         f"{_DO_ENGLISH} {_DO_GERMAN}",
     ),
     Phrases(
         rf"\b(?:{_ENDS_GERMAN}"
-        r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr gültig|doch (?:nicht|lieber"
+        rf"|stattdessen|{_FOR_SOMETHING}|ich meinte|vergiss|nicht mehr gültig|doch (?:nicht|lieber"
         r"|wieder)"
         r"|(?:ist|sind) (?:jetzt|nun|wieder) (?:ok|okay|erlaubt|gestattet|in ordnung)|gilt (?:ab \w+ )?nicht"
         r"|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
         r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
-        "du musst brauchst hör stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier "
-        "darf dürfen kann "
+        "du musst brauchst hör stattdessen anstatt statt anstelle in em no ao al ich vergiss nicht doch "
+        "gilt gelten aufgehoben anders ab ignorier darf dürfen kann "
         "können jetzt ist sind",
     ),
     Phrases(
@@ -177,7 +259,12 @@ LIFTS = (
 )
 """The user takes something back or puts something else in its place."""
 
-_TURN = r"(?:fail\w*|crash\w*|broken?|breaks|passe[ds]|(?:is|are|was|were) \w+ing)\b"
+_TURN = (
+    r"(?:fail\w*|crash\w*|broken?|breaks|passe[ds]|works?|worked|(?:is|are|was|were) (?:\w+ing|(?:(?:too|very|so|quite"
+    r"|really|still|already|much) )?(?:slow|fast|good|bad|nice|great|better|worse|down|up|back|stuck|busy|wrong|right"
+    r"|correct|installed|missing|empty|old|ready|done))"
+    r"|marche(?:nt)?|fonctionne(?:nt)?|plante(?:nt)?)\b"
+)
 STAYS = Phrases(
     rf"\b(?:(?:do(?:n?['’]?t| not)|never|did|didn['’]?t|you|i|we|they|he|she|users?|always)(?: (?:i|you|we|they|ever))?"
     r" forg[eo]t\w*|(?:ne |n['’])(?:l[ae]s? |l['’])?oubli\w*|no (?:te |se |l[ao]s? |me )*olvid\w*"
@@ -185,7 +272,7 @@ STAYS = Phrases(
     r"|non (?:ti |l[ao] )?dimentic\w*|не забы?[уву]\w*|nie (?:zapom|zapam)\w*"
     r"|ver(?:giss|geet) (?:(?!was\b|dass\b|wat\b|dat\b)[^\s,.!?]{1,30} ){0,4}(?:nicht|niet))\b"
     r"|(?:别|不要)忘|忘れ(?:ない|ず)|잊지 ?마|\A\W*(?:ok(?:ay)?,? |oh,? )?never ?mind[,.;:]"
-    rf"|\bactually,? (?:(?:i|we|he|she|they) (?:just |already |also )?"
+    rf"|\b(?:actually|finalement),? (?:(?:i|we|he|she|they) (?:just |already |also )?"
     rf"(?!(?:decid|chang|want|need|allow|agree|prefer)ed\b)\w{{2,20}}ed\b|(?:[^\s.,;!?]{{1,20}} ){{1,6}}{_TURN})"
     r"|\b(?:(?:is|are|was|were|gets?|got) (?:\w{2,20} )?\w{2,20}ed|shows?|shown|showed|renders|returns|returned|imports"
     r"|loads|opens|prints|displays|sends) (?:[^\s.,;!?]{1,30} ){0,5}instead\b"
@@ -224,8 +311,8 @@ MEANT = Phrases(
 
 SWAPS = Phrases(
     rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
-    r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
-    r"|вместо|zamiast)\b|के बजाय|की जगह|के बदले|\bبدل(?:ا|اً|ًا) "
+    rf"(?:\b(?:instead|rather than|stattdessen|{_FOR_SOMETHING}|plutôt|à la place|au lieu|en lugar|en vez|em vez"
+    r"|invece|in plaats|вместо|zamiast)\b|के बजाय|की जगह|के बदले|\bبدل(?:ا|اً|ًا) "
     rf"|{_CHINESE_SWAPS}|{_JAPANESE_SWAPS}|대신"
     rf"|{MEANT.pattern})"
 )
@@ -233,8 +320,8 @@ SWAPS = Phrases(
 why it was done."""
 
 PASSED_OVER = Phrases(
-    r"\b(?:instead of|rather than|anstatt|au lieu d[eu]|en (?:lugar|vez) del?|em vez d[aeo]|invece d(?:i|el)"
-    r"|in plaats van|вместо|zamiast)\b[^,.;:!?]*"
+    rf"\b(?:instead of|rather than|{_FOR_SOMETHING}|à la place d[eu]|au lieu d[eu]|en (?:lugar|vez) del?|em vez d[aeo]"
+    r"|invece d(?:i|el)|in plaats van|вместо|zamiast)\b[^,.;:!?]*|(?:代替|取代)[^，。,；;！!]*"
 )
 """What something else is put in the place of, where words say so: ``instead of main``."""
 
