@@ -1531,6 +1531,18 @@ The deadline was moved to Friday: send it by Friday.
 """Rules in words that reports have, too."""
 
 LIFTED = [
+    ("Never deploy on Friday.", "Forget the Friday rule."),
+    ("Never deploy on Friday.", "Forget about the no-deploy-on-Friday rule."),
+    ("Niemals am Freitag deployen.", "Vergiss die Freitagsregel."),
+    ("Keine Emojis.", "Vergiss die Emoji-Regel."),
+    ("Ne déploie jamais le vendredi.", "Oublie la règle du vendredi."),
+    ("Nunca hagas deploy los viernes.", "Olvida la regla de los viernes."),
+    ("Nunca faça deploy na sexta.", "Esqueça a regra da sexta."),
+    ("Non fare mai deploy il venerdì.", "Dimentica la regola del venerdì."),
+    ("Pas d'emojis.", "Oublie la règle des emojis."),
+    ("No uses emojis.", "Olvida la regla de los emojis."),
+    ("Nutze Redis nie.", "Redis ist jetzt ok."),
+    ("不要用emoji。", "可以用emoji了。"),
     ("No uses Redis.", "Al final usa Redis."),
     ("No uses nunca Redis.", "Usa Redis después de todo."),
     ("No toques la configuración.", "Al final toca la configuración."),
@@ -1706,6 +1718,11 @@ LIFTED = [
 """A rule, and words that take it back."""
 
 STAYING = [
+    ("Never deploy on Friday.", "We will deploy on Monday instead."),
+    ("Never deploy on Friday.", "Forget the Monday rule."),
+    ("Always run the tests.", "Never run the slow tests."),
+    ("Always use Postgres.", "Never use MySQL."),
+    ("Always ask Anna first.", "Forget Berta, she left."),
     ("No uses Redis.", "Al final usa Memcached."),
     ("No uses Redis.", "Al final Redis funciona."),
     ("N'utilise pas Redis.", "Finalement, utilise Memcached."),
@@ -1962,6 +1979,16 @@ BOTH = [
 """What is forbidden of one thing and then of another, and the name of the first."""
 
 REPLACED = [
+    ("Never use Postgres.", "Always use Postgres.", "Never"),
+    ("Always use Postgres.", "Never use Postgres.", "Always"),
+    ("Always use Postgres.", "Stop using Postgres.", "Always"),
+    ("Always answer in German.", "Never answer in German.", "Always"),
+    ("Benutze niemals Postgres.", "Benutze immer Postgres.", "niemals"),
+    ("N'utilise jamais Postgres.", "Utilise toujours Postgres.", "jamais"),
+    ("No uses nunca Postgres.", "Usa siempre Postgres.", "nunca"),
+    ("不要用Postgres。", "必须用Postgres。", "不要"),
+    ("Always use Postgres.", "Forget Postgres, use MySQL.", "Always"),
+    ("Always use Postgres.", "We no longer use Postgres, we use MySQL now.", "Always"),
     ("Benutze immer Postgres.", "Nimm MySQL statt Postgres.", "immer"),
     ("Benutze immer Postgres.", "Benutze MySQL anstelle von Postgres.", "immer"),
     ("Use sempre Postgres.", "Use MySQL ao invés de Postgres.", "sempre"),

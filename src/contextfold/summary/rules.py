@@ -27,8 +27,10 @@ from contextfold.summary.statements import (
     IS_CJK,
     NAMED,
     STEM,
+    WEEKDAY,
     WHOLE,
     Statement,
+    parted,
     plain_words,
     statements_of,
     things_of,
@@ -49,9 +51,6 @@ MOST = 200
 """Rules that are looked after. No summary has room for more, and each is compared with all that comes later."""
 
 _FIGURE = re.compile(r"\d[\d.,:]*")
-_WEEKDAY = re.compile(
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?)\b", re.IGNORECASE
-)
 _RULE = frozenset({"rule", "rules"})
 
 _PLACE = re.compile(
@@ -90,7 +89,7 @@ _MAY_BE_NUMBER = re.compile(r"(?<![\d_/=(-])\d")
 _MAY_BE_LETTER = re.compile(r"[A-Z](?![A-Za-z\d])")
 """What each number and letter of these patterns is. Most sentences have none: names such as ``file_3`` do not."""
 
-_INSISTS = re.compile(r"\W*(?:\w{1,6},? )?actually\b", re.IGNORECASE)
+_INSISTS = re.compile(r"\W*(?:\w{1,6},? )?(?:actually|finalement)\b", re.IGNORECASE)
 _POLISH = re.compile("[ąćęłńśźż]", re.IGNORECASE)
 """Endings are longer there: ``pushuj``, ``pushować``. A stem cut for them is one for ``commits`` and ``comments``."""
 
@@ -208,7 +207,7 @@ class _Standing:
         """Each with the place of its message, in order."""
         self._added = 0
         self._saying: dict[object, dict[int, None]] = {}
-        """Of all words of a rule, its shape, and what it forbids: the rules of which they are."""
+        """Of all words of a rule, its shape, and what it forbids or demands: the rules of which they are."""
         self._with_word: dict[str, dict[frozenset[str], None]] = {}
         """Of a word, all words of each rule that has it."""
 
@@ -237,8 +236,8 @@ class _Standing:
         yield rule.words
         if rule.shape:
             yield rule.shape
-        if rule.bans:
-            yield True, rule.bans
+        if rule.says:
+            yield rule.forbids, rule.says
 
     def meant_by(self, one: Statement) -> list[int]:
         """Those whose place a statement takes, or that it withdraws."""
@@ -252,6 +251,8 @@ class _Standing:
         found = {n for n in found if not _is_of_others(one, self.all[n][1])}
         if one.permits:
             found.update(self._permitted_by(one.permits))
+        if one.is_rule and one.says:
+            found.update(self._saying.get((not one.forbids, one.says), ()))
         return sorted(found)
 
     def _alike(self, one: Statement) -> list[frozenset[str]]:
@@ -284,7 +285,11 @@ class _Standing:
     def _permitted_by(self, permits: frozenset[str]) -> Iterator[int]:
         yield from self._saying.get((True, permits), ())
         if any(map(IS_CJK.match, permits)):
-            yield from (n for n, (_, rule) in self.all.items() if rule.bans and _is_permitted(permits, rule.bans))
+            yield from (
+                n
+                for n, (_, rule) in self.all.items()
+                if rule.forbids and rule.says and _is_permitted(permits, rule.says)
+            )
 
 
 def _is_said_beside(new: Statement, old: Statement, statements: Sequence[Statement]) -> bool:
@@ -326,7 +331,9 @@ def _says_else(one: Statement, before: Sequence[str]) -> bool:
 
 
 def _exact(text: str) -> set[str]:
-    return {*identifiers.names(text), *_FIGURE.findall(text)}
+    text = parted(text)
+    names = (name.removesuffix(" Regel") for name in identifiers.names(text))
+    return {*(name for name in names if not WEEKDAY.fullmatch(name)), *_FIGURE.findall(text)}
 
 
 def about(text: str) -> object:
@@ -397,9 +404,8 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
     if not (meant.capitalized and before.capitalized):
         return False
-    return meant.capitalized.isdisjoint(before.capitalized | before.parts) and meant.parts.isdisjoint(
-        before.capitalized
-    )
+    said, names = (frozenset(name.removesuffix("s") for name in one.capitalized | one.parts) for one in (meant, before))
+    return said.isdisjoint(names)
 
 
 class Manner(NamedTuple):
@@ -424,6 +430,7 @@ class Manner(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def _manner_of(text: str) -> Manner:
+    text = parted(text)
     whole = _IN_SPITE.sub(" ", _WITHOUT.sub(" ", text))
     return Manner(
         forgets=bool(FORGET.search(text)),
@@ -436,7 +443,7 @@ def _manner_of(text: str) -> Manner:
         insists=bool(_INSISTS.match(text)),
         leaves_all_else=bool(_ANY.search(text)),
         has_exception=bool(_EXCEPT.search(text)),
-        has_day=bool(_WEEKDAY.search(text)),
+        has_day=bool(WEEKDAY.search(text)),
         lower=text.lower(),
         clauses=tuple(with_nouns(clause, STEM) for clause in dict.fromkeys((whole, *cues.clauses(whole)))),
     )
@@ -461,7 +468,7 @@ def _bounds_of(text: str) -> Confines:
     return Confines(
         acts=frozenset(_ACTS.findall(text.lower())),
         has_exception=bool(_EXCEPT.search(text)),
-        has_day=bool(_WEEKDAY.search(text)),
+        has_day=bool(WEEKDAY.search(text)),
         names=tuple(name.lower() for name in things_of(text).known),
     )
 

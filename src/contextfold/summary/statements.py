@@ -56,6 +56,15 @@ _WHEN = re.compile(
     rf"\b(?:{DAYS.pattern})\b|(?:周|星期|[礼禮]拜)[一二三四五六日天]|[月火水木金土日]曜日?|[월화수목금토일]요일",
     re.IGNORECASE,
 )
+_RULE_OF = re.compile(r"\b([^\W\d_]{3,30}?)(?:s-|s|-)?regel(n?)\b", re.IGNORECASE)
+"""``Freitagsregel`` and ``Emoji-Regel``: in German a rule is one word with what it is about."""
+
+WEEKDAY = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?)\b",
+    re.IGNORECASE,
+)
+"""Days in the languages that begin them with a capital: they stand among names there, and not among plain words."""
+
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
 FORGET = re.compile(
     r"\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
@@ -128,10 +137,11 @@ EMPTY = frozenset(
         "nigdy zawsze tylko proszę możesz można wolno teraz już znowu zamiast jednak zapomnij dla musi trzeba więcej",
         "don let lets sorry hagas hacer haz faça fazer fare fai faire fais mache machen feel hace falta वाली बात जाओ",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
-        "benutz benutze benutzt benutzen nutz nutze nutzt nutzen verwende verwendet verwenden nimm nehme nehmt nehmen",
-        "utilise utilises utilisez utiliser utilisons usa usar uses usen usad utiliza utilizar utilice utilices",
+        "using benutz benutze benutzt benutzen nutz nutze nutzt nutzen verwende verwendet verwenden nimm nehme nehmt",
+        "nehmen utilise utilises utilisez utiliser utilisons usa usar uses usen usad utiliza utilizar utilice utilices",
         "utilize usare usate utilizza utilizzare gebruik gebruiken gebruikt используй используйте использовать",
         "используем używaj używać użyj użyć używamy hier ici aquí aqui здесь",
+        "esqueça del della dei delle règle règles regla reglas regra regras regola regole правило правила",
     )
     for word in words.split()
 )
@@ -217,8 +227,8 @@ class Statement:
     """Of what withdraws and says only that something is to be done no more: the stems of the words for it."""
     permits: frozenset[str] = frozenset()
     """Of what says only that something may be done: all that it says of it."""
-    bans: frozenset[str] = frozenset()
-    """Of what forbids: all that it says of what must not be done."""
+    says: frozenset[str] = frozenset()
+    """Of a rule: all that it says of what must be done, or must not be."""
 
     @property
     def things(self) -> Things:
@@ -243,8 +253,8 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
             forbids = bool(cues.PROHIBITS.search(text))
             shape = shape or ("" if forbids or not is_rule else _shape(text))
             ends = plain_words(cues.ended(text)) - _MORE if withdraws else frozenset()
-            bans = _banned(text) if forbids and is_rule else frozenset()
-            yield Statement(text, is_rule, withdraws, plain_words(text), forbids, shape, ends, permits, bans)
+            says = _ruled(text) if is_rule else frozenset()
+            yield Statement(text, is_rule, withdraws, plain_words(text), forbids, shape, ends, permits, says)
 
 
 def _shape(text: str) -> str:
@@ -308,14 +318,19 @@ def is_question(text: str) -> bool:
 @lru_cache(maxsize=4_096)
 def with_nouns(text: str, size: int) -> frozenset[str]:
     """The stems of its plain words and of those that begin with a capital, which in German are all nouns: they may be
-    all that it is about.
+    all that it is about. Days are among them.
     """
     nouns = {word for name in things_of(text).capitalized for word in name.lower().split()}
-    return frozenset(word[:size] for word in plain_words(text) | nouns)
+    nouns.update(day.lower() for day in WEEKDAY.findall(parted(text)))
+    return frozenset(_MANY.sub("", word[:size]) for word in plain_words(text) | nouns)
 
 
-def _banned(text: str) -> frozenset[str]:
-    return frozenset() if FORGET.search(text) else _content(cues.PROHIBITS.sub(" ", _STRESSED.sub("", text)))
+def _ruled(text: str) -> frozenset[str]:
+    return (
+        frozenset()
+        if FORGET.search(text)
+        else _content(cues.PROHIBITS.sub(" ", _MODAL.sub(" ", _STRESSED.sub("", text))))
+    )
 
 
 def _permitted(text: str) -> frozenset[str]:
@@ -341,8 +356,14 @@ def _root(word: str) -> str:
     return _ENDING.sub("", bare.removesuffix("s") if len(bare) > 3 else bare)
 
 
+def parted(text: str) -> str:
+    """A text with words for rules apart from what these are about."""
+    return _RULE_OF.sub(r"\1 Regel\2", text) if "regel" in text.lower() else text
+
+
 @lru_cache(maxsize=4_096)
 def things_of(text: str) -> Things:
+    text = parted(text)
     names: set[str] = set()
     capitalized: set[str] = set()
     parts: set[str] = set()
@@ -366,6 +387,7 @@ def things_of(text: str) -> Things:
 
 def plain_words(text: str) -> frozenset[str]:
     """The stems of its plain words: without names and figures, which are what changes."""
+    text = parted(text)
     for name in identifiers.names(text):
         text = text.replace(name, " ")
     words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))

@@ -14,7 +14,8 @@ SKIPS = rf"\b(?:{_FROM_NOW},? (?:please )?skip ([^,.;!?]{{1,40}})|skip ([^,.;!?]
 
 _ENDS_ENGLISH = (
     rf"{SKIPS}|"
-    rf"no longer (?:needed|necessary|required)|(?:do(?:es)?|is|are){NOT} (?:needed|necessary|required)"
+    rf"no longer (?:needed|necessary|required)|(?:i|we) no longer (?:use|need|want|run)"
+    rf"|(?:do(?:es)?|is|are){NOT} (?:needed|necessary|required)"
     rf"|you (?:no longer (?:have|need) to|do{NOT} (?:have|need) to)"
     rf"|{BEGINS}stop (\w+ing)|(?:can|may) (?:now )?stop (\w+ing)|(?<!\bthere is )(?<!\bthere['’]s )(?<!\bsee )"
     r"(?<!\bsaw )(?<!\bhad )no (?:more )?need (?:to|for)"
@@ -155,11 +156,20 @@ IN_SPITE = (
 )
 """The words for that, which say nothing of what is to be done."""
 
+_RATHER = (
+    rf"{_BEFORE}(?:wir )?(?:{'|'.join(_DO_GERMAN.split())}|nutzen|nehmen|benutzen|verwenden) (?:\w+ )?lieber"
+    rf"|(?<!\w )mejor (?:{_DO_LATIN['es']})|{_BEFORE}(?:{_DO_LATIN['es']}) mejor (?=\w)"
+    rf"|(?<!\w )melhor (?:{_DO_LATIN['pt']})|(?<!\w )meglio (?:{_DO_LATIN['it']})"
+    rf"|{_BEFORE}(?:{_DO_LATIN['it']}) piuttosto"
+)
+"""That something else is to be done, said as what is better."""
+
 _RULE = r"(?:rule|limit|restriction|requirement|constraint|deadline|budget)s?"
 LIFTS = (
     Phrases(
-        rf"\b{AFTER_ALL}"
-        r"|\b(?:instead|forget (?:about|it|that|the|what|my|those|everything)|never ?mind|scrap|scratch (?:that|this"
+        rf"\b{AFTER_ALL}|\b(?:{_RATHER})\b"
+        r"|\b(?:instead|forget (?:about|it|that|the|what|my|those|everything|(?-i:[A-Z])\w+)|never ?mind|scrap"
+        r"|scratch (?:that|this"
         r"|the)"
         r"|make (?:it|that) [€$£]?(?=\d)"
         rf"|(?:ignore|disregard) (?:the|that|what|my|those|these|all|any|earlier|previous)|drop (?:the|that)"
@@ -180,13 +190,13 @@ LIFTS = (
         "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
         "timeout port budget limit cap maximum threshold skip in going any "
-        "we you let tout après "
+        "we you i let tout après mejor melhor meglio "
         "finalement utilise prends mets passe ajoute modifie fais change supprime installe touche pousse déploie lance "
         "écris garde al después usa use usemos pon haz añade agrega cambia instala toca borra edita escribe modifica "
         "sube despliega afinal coloque faça adicione mude altere mexa apague alla usi metti fai aggiungi tocca "
-        "cancella scrivi gebruik neem doe maak voeg wijzig verander schrijf verwijder zet pas raak всё все использу добавь "
-        "измени меняй удали установи сделай возьми пиши пушь трогай jednak użyj używaj dodaj zmień usuń zainstaluj "
-        "zrób weź pisz wir nehmen "
+        "cancella scrivi gebruik neem doe maak voeg wijzig verander schrijf verwijder zet pas raak всё все использу "
+        "добавь измени меняй удали установи сделай возьми пиши пушь трогай jednak użyj używaj dodaj zmień usuń "
+        "zainstaluj zrób weź pisz wir nehmen "
         f"{_DO_ENGLISH} {_DO_GERMAN}",
     ),
     Phrases(
@@ -312,7 +322,7 @@ MEANT = Phrases(
 SWAPS = Phrases(
     rf"\A(?!\W*(?:\w+,? ){{0,2}}{ASKS_WHY}).*?"
     rf"(?:\b(?:instead|rather than|stattdessen|{_FOR_SOMETHING}|plutôt|à la place|au lieu|en lugar|en vez|em vez"
-    r"|invece|in plaats|вместо|zamiast)\b|के बजाय|की जगह|के बदले|\bبدل(?:ا|اً|ًا) "
+    rf"|invece|in plaats|вместо|zamiast)\b|\b(?:{_RATHER})\b|के बजाय|की जगह|के बदले|\bبدل(?:ا|اً|ًا) "
     rf"|{_CHINESE_SWAPS}|{_JAPANESE_SWAPS}|대신"
     rf"|{MEANT.pattern})"
 )
