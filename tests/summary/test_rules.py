@@ -670,6 +670,26 @@ def test_what_is_pasted_between_a_users_words_sets_no_rule_and_takes_none_back(p
     assert [found.text for _, found in in_force(said)] == ["Never push to main."]
 
 
+@pytest.mark.parametrize(
+    ("text", "stand"),
+    [
+        ("> You must rename the table.\n\nI do not agree.", []),
+        ("Berta wrote:\n> Always use MySQL.\n> You should avoid Redis.\nWhat do you think?", []),
+        ("You said:\n\n> You may push to main now.\n\nWho allowed that?", ["Never push to main."]),
+        ("Follow these rules:\n> Always run the tests.", ["Always run the tests."]),
+        ("Halte dich an diese Regeln:\n\n> Immer die Tests ausführen.\n\nDanke", ["Immer die Tests ausführen."]),
+        ("> Always run the tests.\n> Never skip one.", ["Always run the tests.", "Never skip one."]),
+    ],
+)
+def test_what_a_user_quotes_sets_no_rule_and_takes_none_back(text: str, stand: list[str]) -> None:
+    """Words of others are told. What is said to be obeyed is meant, and so is a message that is all quoted."""
+    said = [Message("user", (Text(one),)) for one in ("Never push to main.", text)]
+    rules = [found.text for _, found in in_force((n, Note.of(one).rules) for n, one in enumerate(said))]
+    assert rules == list(dict.fromkeys(["Never push to main.", *stand]))
+    quoted = [text for section, text, _ in Note.of(said[1]).said if section == "constraints"]
+    assert quoted == []
+
+
 def test_a_labelled_message_is_one_statement() -> None:
     said = "HARD RULE: Only Python 3.11. The sandbox has no network."
     assert standing(said) == [said]

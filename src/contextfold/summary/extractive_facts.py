@@ -116,6 +116,17 @@ FEW_LINES = 8
 _RULES = re.compile(r"</?(?:instructions|rules|constraints|requirements|guidelines|important)>", re.IGNORECASE)
 """What people put around their rules; other tagged blocks are pasted or a harness's."""
 
+_QUOTED = re.compile(r" {0,3}>(?!>> ?\w)")
+"""A line of a quotation in Markdown or in mail; not one of Python's prompt."""
+
+_THESE_RULES = re.compile(
+    r"(?:\b(?:rules?|follow|obey|instructions?|guidelines?|requirements?|constraints?|regeln|vorgaben|anweisungen|beachte"
+    r"|règles|consignes|instructions|reglas|instrucciones|regras|instruções|regole|istruzioni|regels|правила)\b"
+    r"|规则|規則|要求|指示|ルール|규칙)[^:：]{0,40}[:：]\W*\Z",
+    re.IGNORECASE,
+)
+"""The end of a line that says of what follows that it is to be obeyed."""
+
 _NUMBERED = re.compile(r"\d{1,6}[:|]|[|{}()\[\]<>;=+]|.*(?:[;{}=]|\)\s*:?|[\"'],?)$")
 """A line of code, of a listing or of a table."""
 
@@ -342,7 +353,7 @@ def _statements_in(message: Message) -> Iterator[Statement]:
     """What a message of a user says that matters to rules. Between the ends of a long one, which may be pasted, only
     rules are read, and they take none back.
     """
-    own = _RULES.sub("\n", said_in(_typed(message)))
+    own = _unquoted(_RULES.sub("\n", said_in(_typed(message))))
     ends = list(sentences(_ends(own), limit=WHOLE))
     if not PASTED < len(own) <= OWN:
         yield from statements_of(ends)
@@ -355,18 +366,40 @@ def _statements_in(message: Message) -> Iterator[Statement]:
             yield replace(one, withdraws=False)
 
 
+def _unquoted(text: str) -> str:
+    """A text of a user without what it quotes behind ``>``, which others said: that is told, and neither sets rules nor
+    takes any back. What stands behind words for rules and a colon is meant, and so is a text that is all quoted.
+    """
+    if ">" not in text:
+        return text
+    kept: list[str] = []
+    before, is_meant = "", False
+    for line in text.splitlines():
+        if _QUOTED.match(line):
+            if not _QUOTED.match(before):
+                is_meant = bool(_THESE_RULES.search(before))
+            if is_meant:
+                kept.append(line)
+        else:
+            kept.append(line)
+        before = line if line.strip() else before
+    return "\n".join(kept) if any(map(str.strip, kept)) else text
+
+
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     # A note of a harness may set rules (of a project's instructions), but it asks for nothing.
-    own = [] if is_inserted(message.text) else list(sentences(_ends(_typed(message, noted=False))))
+    text = "" if is_inserted(message.text) else _ends(_typed(message, noted=False))
+    own = list(sentences(text))
+    said = frozenset(sentences(_unquoted(text))) if ">" in text else frozenset(own)
     if cues.is_labeled(whole := " ".join(own)) and len(whole) <= WHOLE and not is_question(whole):
         return  # one statement, among the rules
     for position, sentence in enumerate(own):
         heads = cues.heads(sentence)
         if (cues.demands(sentence, heads) or cues.is_labeled(sentence)) and not is_question(sentence):
             continue  # a rule, or what was one
-        if cues.CORRECTION.search(sentence, heads):
+        if sentence in said and cues.CORRECTION.search(sentence, heads):
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
-        elif cues.CONSTRAINT.search(sentence, heads):
+        elif sentence in said and cues.CONSTRAINT.search(sentence, heads):
             yield Fact("constraints", sentence, order, 1.0 + _density(sentence))
         elif (position < 3 or first) and not cues.only_assents(sentence) and not _COMMAND.fullmatch(sentence):
             weight = 3.0 if first else 2.0 if newest else 1.0
