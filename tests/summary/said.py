@@ -4,6 +4,10 @@ from __future__ import annotations
 
 RULES = {
     "en": """
+Under no circumstance should you touch prod.
+Commit messages have to be in English.
+Commit messages should be in English
+Nothing gets deployed without my approval.
 It must run offline.
 We must keep the API stable.
 they must not change the schema
@@ -70,6 +74,9 @@ no inline styles
 no semicolons
 """,
     "de": """
+Am Freitag nicht deployen
+Freitags wird nicht deployt.
+Lass die Finger von prod
 Fass die Datenbank nicht an.
 fass die tests nicht an
 Bitte nicht pushen.
@@ -113,6 +120,9 @@ Jeder Commit braucht eine Ticketnummer.
 Tests sind Pflicht.
 """,
     "fr": """
+Il ne faut pas toucher à la prod
+touche pas à la prod
+Utilise Postgres, pas MySQL
 N'utilise pas la base de prod.
 N’utilise pas la base de prod
 Ne touche à rien d'autre.
@@ -144,6 +154,10 @@ Pas de vol avant 9 h du matin.
 Demande-moi avant de supprimer quoi que ce soit.
 """,
     "es": """
+No despliegues los viernes
+No se despliega los viernes
+No puedes tocar producción
+Usa Postgres, no MySQL
 No uses la base de producción.
 no modifiques los tests
 No toques nada más.
@@ -176,6 +190,8 @@ Pregúntame antes de borrar nada.
 Cada commit necesita un ticket.
 """,
     "pt": """
+Não faz deploy na sexta
+Use Postgres, não MySQL
 Não use o banco de produção.
 não mexa nos testes
 Não altere a API.
@@ -205,6 +221,9 @@ Pergunte antes de apagar qualquer coisa.
 Não arredonde os números.
 """,
     "it": """
+Mai usare MySQL
+Mai fare deploy di venerdì
+Non puoi toccare la produzione
 Non usare il database di produzione.
 non toccare i test
 Non modificare l'API.
@@ -324,6 +343,9 @@ Zostaw konfigurację bez zmian.
 Nie pisz do klienta.
 """,
     "zh": """
+总是使用Postgres。
+提交信息用英文。
+删除前先问我。
 别碰数据库。
 请别修改测试
 不要新增依赖。
@@ -368,6 +390,8 @@ Nie pisz do klienta.
 請用繁體中文回答。
 """,
     "ja": """
+コミットメッセージは英語で。
+削除する前に確認してください。
 グローバル変数は使わないでください。
 データベースに触らないで。
 テストを変更しないこと。
@@ -1129,6 +1153,15 @@ Me llamo Sam
 """What is asked for once, and what happens again and again: neither stands."""
 
 TALK = """
+It was merged without my approval.
+The tickets should be in the tracker somewhere.
+Samstag wird nicht einfach.
+Change rien pour moi.
+Usa redis, no sé por qué.
+Usa redis, non so perché.
+总是报错
+日志用英文写的，我看不懂
+ファイルを削除する前に確認しました
 i think there's only one file left
 is it ok to always catch exceptions
 does this paper always assume normality
@@ -1531,6 +1564,13 @@ The deadline was moved to Friday: send it by Friday.
 """Rules in words that reports have, too."""
 
 LIFTED = [
+    ("N'envoie jamais d'e-mails.", "Tu peux envoyer des e-mails maintenant."),
+    ("Ne déploie jamais le vendredi.", "Tu peux déployer le vendredi maintenant."),
+    ("Pas d'emojis.", "Les emojis sont autorisés maintenant."),
+    ("No uses emojis.", "Los emojis están permitidos."),
+    ("Não use emojis.", "Emojis são permitidos agora."),
+    ("Non usare emoji.", "Le emoji sono permesse ora."),
+    ("Non usare emoji.", "Le emoji vanno bene."),
     ("Never deploy on Friday.", "Forget the Friday rule."),
     ("Never deploy on Friday.", "Forget about the no-deploy-on-Friday rule."),
     ("Niemals am Freitag deployen.", "Vergiss die Freitagsregel."),

@@ -67,9 +67,16 @@ ASKED = Phrases(
     r"| to (?:be|feel|lose|miss|forget|over\w+|worry|have|know|sound|seem|come|mess|get|risk|wait|completely|burden"
     r"|make \w{1,20} worse)\b))\b"
     rf"|\b(?:you|we) (?:can(?:not| not|['’]?t)|may not|shall not|should{NOT}) {_WORK}\b"
+    r"|\b(?:messages|commits|comments|answers|replies|responses|names|docs|docstrings|tests|functions|files|branches"
+    r"|variables|classes|methods|summaries|texts|titles|tickets|reports|dates|amounts|prices|deployments|releases)"
+    r" (?:(?:have|need) to|should(?: always| only)?) be (?:in (?!the\b|th\w\w\b)(?=\w)|short"
+    r"|brief|lower|upper|signed|under|written"
+    r"|named|reviewed|typed|documented|tested|deterministic)\b"
     r"|\b(?:it|this|everything) (?:has|needs) to (?!do with\b|be (?:said|seen)\b)\w|\bi (?:only (?:want|accept|need)"
     r"|never want)\b",
-    "i we you it this everything",
+    "i we you it this everything messages commits comments answers replies responses names docs docstrings tests "
+    "functions files branches variables classes methods summaries texts titles tickets reports dates amounts prices "
+    "deployments releases",
 )
 """What must run offline, and what a speaker will not have."""
 
@@ -90,7 +97,8 @@ ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
 ENGLISH = Phrases(
     rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least"
     rf"|the latest)"
-    r"|no (?:more|less|later|longer|earlier|fewer|bigger|larger) than|not exceed|under no circumstances|unless|stop and"
+    r"|no (?:more|less|later|longer|earlier|fewer|bigger|larger) than|not exceed|under no circumstances?|unless"
+    r"|stop and"
     r"|make sure(?! i (?:do|get|got|understand|see)\b)"
     r"|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|report all|deadline|due (?:on|by|date)"
     r"|budget(?= (?:is|was|of|for|limit|cap|must|should|stays)\b|:| ?[$€£\d])|(?:within|over|exceed"
@@ -100,6 +108,7 @@ ENGLISH = Phrases(
     r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\btook )(?<!\bto )(?:under|below"
     r"|(?:less|fewer) than) [$€£]?(?=\d)"
     rf"|(?:by|before|until|till) {_WHEN}|by (?!0\.|\d{{1,4}}(?:[.,]\d{{1,4}})? ?(?:%|percent|times|x\b))(?=\d)"
+    r"|nothing (?:gets|goes|leaves|is|will be) (?:[^\s,.;]{1,20} ){0,4}without"
     rf"|without {_WORK}|{_WORK} nothing"
     r"|leave .{1,40} (?:alone|untouched|unchanged|as[ -]is|as (?:it is|they are)))\b"
     rf"|{BEGINS}\b(?:avoid|ensure|(?:be sure|be careful|take care|remember) (?:not )?to|stick (?:to|with)"
@@ -109,7 +118,7 @@ ENGLISH = Phrases(
     r"|no (?:(?:new|extra|additional|external|other|third[- ]party|breaking|global|hard-?coded) (?=\w)|emojis?"
     r"|comments|semicolons?|inline|mock\w*|hacks?|force|placeholders?|console|dependenc\w+)(?! ?(?:error|message|result"
     r"|question)s?\b))\b",
-    "forbidden not prohibited off hands refrain only at no under unless stop make be take "
+    "nothing forbidden not prohibited off hands refrain only at no under unless stop make be take "
     "remember important report deadline due budget within over exceed stick keep rule constraint requirement policy "
     "restriction limit cap ceiling maximum minimum max up below less fewer by before until till without leave avoid "
     "ensure stay use touch change modify edit add remove delete rename break rewrite install push commit deploy merge "
@@ -155,7 +164,8 @@ GERMAN = Phrases(
     rf"\b(?:nie(?!{_POLISH_NOT})|niemals"
     r"|kein\w*(?! (?:ahnung|problem|idee|lust|zeit|sorge)\b)|(?<!\bich )muss(?! ich\b)|müssen|darf"
     rf"|dürfen|{ONLY_GERMAN}|unbedingt|immer|ausschlie(?:ß|ss)lich|höchstens"
-    r"|mindestens|maximal|spätestens|frist|keinesfalls|auf keinen fall|verboten|finger weg|nicht überschreiten"
+    r"|mindestens|maximal|spätestens|frist|keinesfalls|auf (?:gar )?keinen fall|verboten|finger weg"
+    r"|lasst? die finger von|nicht überschreiten"
     r"|bis (?:zum|spätestens|morgen|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|ende|(?=\d))|vor (?:dem )?(?=\d)"
     r"|nicht (?:mehr|länger|grö(?:ß|ss)er|später) als|(?:unter|weniger als) (?=\d)|achte darauf|stell\w{0,2} sicher"
     r"|halte? dich an|(?:bitte|du sollst|nichts?) (?:.{1,40} )?(?:nicht|an(?:fassen|rühren)|ändern|pushen|löschen"
@@ -165,9 +175,14 @@ GERMAN = Phrases(
     rf"|{_limit('budget|limit|obergrenze|höchstgrenze', 'ist|sind|beträgt|auf|bei|von|maximal')}"
     r"|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
     r")\b"
+    r"|(?<!\w )\b(?:am |an |auf |in |im |vor |nach |über )[^,.;:!?]{1,40} nicht (?:deployen|pushen|mergen|committen"
+    r"|releasen|veröffentlichen|installieren|ändern|löschen|anfassen|verwenden|benutzen|arbeiten|schreiben|starten)"
+    r"(?=\W*\Z)|(?<!\w )\b(?:am )?(?:(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|wochenende) wird "
+    r"(?:\w+ )?nicht (?:deploy\w*|gepusht|gemerg\w*|releas\w*|veröffentlicht|committe\w*|installiert|geändert)\b"
     rf"|{first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} {_GERMAN_OF}nichts?"
     rf"|nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
-    "nie niemals kein muss müssen darf dürfen nur unbedingt immer ausschließlich höchstens mindestens maximal "
+    "am an in im nach über montag dienstag mittwoch donnerstag freitag samstag sonntag lass nie niemals kein "
+    "muss müssen darf dürfen nur unbedingt immer ausschließlich höchstens mindestens maximal "
     "spätestens frist keinesfalls auf verboten finger nicht bis vor unter weniger achte stelle halte bitte du "
     "fass rühr änder veränder lösch verwend benutz nutz push installier committ mach schreib entfern füg nimm lass "
     "ohne vermeide behalte budget limit obergrenze höchstgrenze sag nenn ruf schick send gib zeig antwort sprich "
@@ -181,20 +196,25 @@ FRENCH = Phrases(
     r"\b(?:jamais|toujours|doit|doivent|devez|dois|interdi\w*|au (?:plus|moins|maximum)|en aucun cas"
     rf"|{_only('seulement|uniquement', 'une?', 'est', 'était', 'sont')}|exclusivement|moins de (?=\d)|maximum (?=\d)"
     r"|pas plus (?:de|que)|(?:avant|d['’]ici) (?:le (?=\d)|(?=\d)|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-    r"|demain|fin)|obligatoire\w*|échéance|il faut|assure[- ](?:toi"
+    r"|demain|fin)|obligatoire\w*|échéance|il faut|il ne faut (?:pas|jamais|rien|plus|surtout)|assure[- ](?:toi"
     r"|vous)|veille[zr]? à|tiens-toi à|je ne veux pas"
     rf"|{_limit('budget|plafond|limite|délai', 'est|de|à')}"
     rf"|sans {_FRENCH_WORK}(?:er|ier)|laisse[zr]? .{{1,40}} (?:tranquille|telles? quelles?|tels? quels?|intacte?s?))\b"
-    rf"|{first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
+    rf"|{first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:{_FRENCH_WORK}(?:e[zs]?|i?ez) (?:surtout )?(?:pas"
+    rf"|jamais)"
+    r"|utilise[zr]? \S{1,40}(?: \S{1,40})?,? (?:et )?(?:pas|non) [^\s,.;]{1,40}(?=\W*\Z)"
+    rf"|n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
     rf"|que)"
     r"|(?:surtout )?pas d(?:e |['’])\w+|évite[zr]?|aucune? \w+|garde[zr]? \w+|respecte[zr]? \w+)\b",
     "jamais toujours doit doivent devez dois interdit au en pas plus seulement uniquement exclusivement moins maximum "
     "avant d obligatoire échéance budget plafond limite délai il assure veille tiens je sans laisse ne n surtout évite "
+    "touche modifi change utilis supprim cass ajout pouss install renomm dépass "
     "aucun garde respecte",
 )
 
 _SPANISH_WORK = (
-    r"(?:us|utili[cz]|to[cq]u?|cambi|modifi[cq]u?|borr|elimin|env[ií]|agreg|agregu|añad|instal|sub|escrib|romp"
+    r"(?:us|utili[cz]|despli?e(?:g|gu)|commite|pushe|fusion|to[cq]u?|cambi|modifi[cq]u?|borr|elimin|env[ií]"
+    r"|agreg|agregu|añad|instal|sub|escrib|romp"
     r"|renombr|cre"
     r"|ejecut|hag|pong|sobrepas)"
 )
@@ -211,11 +231,15 @@ SPANISH = Phrases(
     r"|tiene que|antes del? (?:(?=\d)|lunes|martes|miércoles|jueves|viernes|mañana)|(?:hasta|para) el (?:(?=\d)|lunes"
     r"|martes|miércoles|jueves|viernes|sábado|domingo)|en ningún caso|bajo ningún|asegúra(?:te|se)|no quiero|cíñete a"
     rf"|no (?:l[aeo]s? |me |te )?{_SPANISH_WORK}(?:e|a|es|as|é|en|an|éis|áis|ar|er|ir)|sin {_SPANISH_WORK}(?:ar|er|ir)"
+    rf"|no puedes (?:l[aeo]s? )?{_SPANISH_WORK}(?:ar|er|ir)|no se (?:despliega|toca|usa|borra|sube|publica|modifica)n?"
     rf"|no (?:l[aeo]s? |me |te |se l[aeo]s? )?{_SPANISH_DEALS}|{_limit('límite|tope', 'es|son|de|en|a')}"
     rf"|no (?:puede |debe )?(?:supere?n?|superes|superar|exced\w+)"
     r"|dej[ae] .{1,40} (?:como está[ns]?|en paz|intact[ao]s?|tal cual))\b"
-    rf"|{first('favor', 'y', 'pero')}\b(?:evit[ae]r?|nada de \w+|ningun[ao]? \w+|mantén \w+)\b",
-    "nunca siempre debe sólo solo solamente únicamente prohibido como máximo al no menos presupuesto obligatorio plazo "
+    rf"|{first('favor', 'y', 'pero')}\b(?:us[ae] \S{{1,40}}(?: \S{{1,40}})?,? (?:y )?no [^\s,.;]{{1,40}}(?=\W*\Z)"
+    rf"|evit[ae]r?|nada de \w+"
+    rf"|ningun[ao]? \w+|mantén \w+)\b",
+    "usa use nunca siempre debe sólo solo solamente únicamente prohibido como máximo al no menos presupuesto "
+    "obligatorio plazo "
     "límite tope a hay tiene antes hasta para en bajo asegúra cíñete sin deja deje evita evite nada ningun mantén",
 )
 
@@ -238,8 +262,11 @@ PORTUGUESE = Phrases(
     r"|amanhã)|(?:menos|abaixo) de (?=\d)|tem (?:que|de)|certifique-se|em hipótese alguma|de jeito nenhum|não quero"
     rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|{_limit('limite|teto', 'é|são|de|em|a')}"
     rf"|não (?:podem? )?(?:mais|faça|ultrapass\w+|exced\w+|{_PORTUGUESE_WORK}(?:e|a|es|as|em|am|ar|er|ir))"
+    r"|não faz (?:deploy|push|commit|merge|release)"
     rf"|sem {_PORTUGUESE_WORK}(?:ar|er|ir)|deix[ea] .{{1,40}} (?:como está|em paz|intact[ao]s?))\b"
-    rf"|{first('favor', 'e', 'mas')}\b(?:evit[ae]r?|nada de \w+|nenhuma? \w+|mantenha \w+)\b",
+    rf"|{first('favor', 'e', 'mas')}\b(?:us[ae] \S{{1,40}}(?: \S{{1,40}})?,? (?:e )?não [^\s,.;]{{1,40}}(?=\W*\Z)"
+    rf"|evit[ae]r?|nada de \w+"
+    rf"|nenhuma? \w+|mantenha \w+)\b",
     "sempre deve somente apenas só use proibid no máximo pelo orçamento prazo obrigatóri até antes menos abaixo "
     "limite teto tem certifique em de não sem deixe deixa evite evita nada nenhum mantenha",
 )
@@ -249,17 +276,22 @@ _ITALIAN_WORK = (
     r"|super|pusha|push)"
 )
 ITALIAN = Phrases(
-    r"\b(?:non .{1,40}\bmai|dev(?:e|i|ono)|vietat[oaie]|al massimo|massimo (?=\d)|almeno|meno di (?=\d)|esclusivamente"
+    r"\b(?:non .{1,40}\bmai|(?<!\w )mai \w{1,20}(?:are|ere|ire)\b|dev(?:e|i|ono)|vietat[oaie]|al massimo"
+    r"|massimo (?=\d)|almeno|meno di (?=\d)|esclusivamente"
     rf"|{_only('soltanto', 'un|una|uno', 'è', 'era', 'sono')}|bisogna|assicurati|attieniti a|non voglio|non fare"
     rf"|{_limit('budget|limite|tetto', 'è|sono|di|a')}"
     r"|scadenza|entro (?:il|le|la|domani|lunedì|martedì|mercoledì|giovedì"
     r"|venerdì|(?=\d))|prima d(?:i|el) (?:(?=\d)|lunedì"
     r"|martedì|mercoledì|giovedì|venerdì|domani)|in nessun caso|per nessun motivo"
     rf"|non (?:l[aeo] )?{_ITALIAN_WORK}(?:a|i|e|are|ere|ire|ate|ete)?|senza {_ITALIAN_WORK}(?:are|ere|ire|re)"
+    rf"|non puoi (?:l[aeo] )?{_ITALIAN_WORK}(?:are|ere|ire|re)"
     r"|lascia(?:re|te)? .{1,40} (?:stare|così com['’]è|intatt[oaie]|in pace))\b"
-    rf"|{first('favore', 'e', 'ma')}\b(?:non (?:l[aeo] |gli |mi )?\w{{1,20}}(?:are|ere|ire)|evita(?:re|te)?"
+    rf"|{first('favore', 'e', 'ma')}\b(?:usa(?:te)? \S{{1,40}}(?: \S{{1,40}})?,? (?:e )?non [^\s,.;]{{1,40}}(?=\W*\Z)"
+    rf"|non (?:l[aeo] |gli "
+    rf"|mi )?\w{{1,20}}(?:are|ere|ire)|evita(?:re|te)?"
     rf"|niente \w+|nessuna? \w+|mantieni \w+)\b",
-    "non deve devi devono vietato al massimo almeno meno esclusivamente soltanto bisogna assicurati attieniti "
+    "usa usate mai non deve devi devono vietato al massimo almeno meno esclusivamente soltanto bisogna "
+    "assicurati attieniti "
     "budget limite tetto scadenza entro prima in per senza lascia evita niente nessun mantieni",
 )
 
@@ -343,8 +375,9 @@ CHINESE = Phrases(
     r"|采用|[选選])(?!了|过)"
     r"|只[许許]|只允[许許]|只使?用|只改|[仅僅](?:限|使?用|允[许許])|(?<!却)始终|永远不|(?<!以)确保|(?:^"
     r"|(?<=[。；请应要量]))避免|至少|最多|不超过"
-    r"|少于\d|小于\d|低于\d|\d.{0,6}以内|保持.{1,20}不变|(?:[请請]|都|全部)用.{1,12}(?:回答|回[复覆])|之前(?:都|要"
+    r"|少于\d|小于\d|低于\d|\d.{0,6}以内|保持.{1,20}不变|(?:[请請]|都|全部)用.{1,12}(?:回答|回[复覆])|之?前(?:都|要"
     r"|请)?先问我"
+    r"|总是(?=使?用|先|请|要(?!么))|(?:提交信息|变量名|文档|日志|报告)(?:都|请|要|一律|统一)?(?:使用|用)(?:中|英|日)文(?!写的|的)"
     r"|(?:^|(?<=[，。；、！,;请但就]))别(?![的人处名墅扭说])"
 )
 JAPANESE = Phrases(
@@ -355,7 +388,8 @@ JAPANESE = Phrases(
     r"|(?:使用|変更|追加)不可(?!能|にな|の状)|べきで[はも]?(?:ない|ありません)"
     r"|(?<!たい)[うくすつぬむるい]こと[。．｡！]?$|以下に|未満に|だけ(?:を|で)?(?:使|利用|変更|編集|修正|答|お願い)"
     r"|(?:変え|触ら|使わ|壊さ|変更せ|追加せ)ずに|そのままに|ないように(?:して(?!しま|い[たるま])|お願い|[。．｡！!]|$)"
-    r"|納期(?=[はを].{0,8}\d)"
+    r"|納期(?=[はを].{0,8}\d)|は(?:日本語|英語)で(?:[。．｡！!]|$)"
+    r"|(?:削除|変更|編集|修正|上書き|実行)する前に.{0,12}(?:確認して|聞いて|尋ねて|相談して)(?:ください|下さい|ね|[。．｡！!]|$)"
     r"|(?:互換性|形式|構成|構造|既存.{1,12}|現状)[をは]維持して(?:ください|下さい|ね|[。．｡！!]|$)"
 )
 

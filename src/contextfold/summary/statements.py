@@ -111,6 +111,9 @@ STEM = 6
 _DOUBLED = re.compile("([bgmnpt])\\1ing$")
 """``running`` and ``run``."""
 
+_FRENCH_YER = re.compile(r"(?<=[ou])ie(?:s|nt)?$")
+"""``déploie`` and ``déployer``."""
+
 _MANY = re.compile("(?<=..[^su])s$")
 """Of short words, which are not cut: ``emojis`` and ``emoji``."""
 
@@ -166,6 +169,8 @@ _SAYS_NOTHING = frozenset(
         "guess permitted welcome alright okey oki make made used using uses zu auf am im es du ihr man",
         "gestattet ordnung problem nutzen verwenden verwende benutzen la le l un de d des du au aux en à sur",
         "tu on vous sont permis permise autorisé utiliser utilise utilisez y el lo al del se su mi una está",
+        "autorisée autorisés autorisées permises permitida permitidos permitidas permesso permessi permessa permesse "
+        "consentita consentiti consentite liberado liberada liberados liberadas estão são sono vanno ammessi ammesse "
         "están bien permitido permito vale ya usar usa usen utilizar o os as da do dos na no nas nos em um",
         "uma tudo bem il gli di nel uno che va bene permetto consentito usare usi utilizzare op te het je jij",
         "wel gebruiken gebruik в с к по и у ты вы разрешаю использовать użyć używać użyj",
@@ -352,7 +357,7 @@ def _root(word: str) -> str:
     """A word without the ending of a verb or of more than one: ``borres`` and ``borrar``."""
     if word[:STEM] in _ALTERS:
         return "touch"
-    bare = _DOUBLED.sub(r"\1", word).removesuffix("ing")
+    bare = _DOUBLED.sub(r"\1", _FRENCH_YER.sub("ye", word)).removesuffix("ing")
     return _ENDING.sub("", bare.removesuffix("s") if len(bare) > 3 else bare)
 
 
@@ -392,5 +397,6 @@ def plain_words(text: str) -> frozenset[str]:
         text = text.replace(name, " ")
     words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
     words = (_ARTICLE.sub("", word) for word in words if word not in EMPTY)
+    words = (_FRENCH_YER.sub("ye", word) if "ie" in word else word for word in words)
     stems = (_MANY.sub("", _DOUBLED.sub(r"\1", word).removesuffix("ing")[:STEM]) for word in words)
     return frozenset("touch" if stem in _ALTERS else stem for stem in stems)

@@ -349,8 +349,10 @@ PERMITS = (
     ),
     Phrases(
         r"\b(?:(?:tu peux|vous pouvez|on peut)|(?:est|sont) (?:ok|permise?s?|autorisée?s?)"
-        r"|puedes?|pueden|se puede|están? (?:bien|permitid[oa]s?)|puoi|potete|si può|va(?:nno)? bene|podes?|podem)\b",
-        "tu vous on est sont puede pueden se está están puoi potete si va vanno pode podem",
+        r"|puedes?|pueden|se puede|están? (?:bien|permitid[oa]s?)|puoi|potete|si può|va(?:nno)? bene|podes?|podem"
+        r"|(?:estão|está|são|é) (?:ok|liberad[oa]s?|permitid[oa]s?)"
+        r"|(?:è|sono) (?:ok|permess[oaie]|consentit[oaie]|ammess[oaie]))\b",
+        "estão são é è sono tu vous on est sont puede pueden se está están puoi potete si va vanno pode podem",
     ),
     Phrases(
         r"\b(?:можешь|можно|możesz|można|wolno|(?:je|jij) (?:mag|kunt|kan))\b", "можешь можно możesz można wolno je jij"
