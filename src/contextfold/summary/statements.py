@@ -247,9 +247,8 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
     for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
         heads = cues.heads(text)
         asks = is_question(text)
-        swaps = bool(cues.SWAPPING.search(text))
         holds_on = asks or bool(cues.ONCE.search(text))  # the rule does, whatever is allowed now
-        withdraws = cues.withdraws(text, heads) and (not holds_on or swaps)
+        withdraws = cues.withdraws(text, heads) and (not holds_on or bool(cues.SWAPPING.search(text)))
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         permits = frozenset() if holds_on or not cues.PERMISSION.search(text, heads) else _permitted(text)
         # What only gives another value is no rule by itself, and takes the place of one about the same.
