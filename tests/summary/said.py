@@ -16,6 +16,10 @@ I don’t want to use Redux here
 i dont want comments in the code
 No new dependencies, please.
 no emojis
+no deploys on friday
+No deployments over the weekend.
+No merges without a review.
+No releases before 18:00.
 No external services.
 Keep answers under 100 words.
 Keep the API stable.
@@ -1153,6 +1157,9 @@ Me llamo Sam
 """What is asked for once, and what happens again and again: neither stands."""
 
 TALK = """
+No commits found on the friday branch.
+There were no deploys on Friday.
+No calls without auth succeeded.
 It was merged without my approval.
 The tickets should be in the tracker somewhere.
 Samstag wird nicht einfach.
@@ -1564,6 +1571,13 @@ The deadline was moved to Friday: send it by Friday.
 """Rules in words that reports have, too."""
 
 LIFTED = [
+    ("Never deploy on Friday.", "We can deploy on Friday now."),
+    ("Never push to main.", "we may now push to main"),
+    ("No emojis.", "Use emojis again."),
+    ("Don't touch the config.", "The rule about the config is lifted."),
+    ("Don't touch the config.", "The config rule no longer applies."),
+    ("Never deploy on Friday.", "The Friday rule no longer applies."),
+    ("no deploys on friday", "you can deploy on friday now"),
     ("N'envoie jamais d'e-mails.", "Tu peux envoyer des e-mails maintenant."),
     ("Ne déploie jamais le vendredi.", "Tu peux déployer le vendredi maintenant."),
     ("Pas d'emojis.", "Les emojis sont autorisés maintenant."),
@@ -1758,6 +1772,11 @@ LIFTED = [
 """A rule, and words that take it back."""
 
 STAYING = [
+    ("Never push to main.", "ok, push it to main now"),
+    ("Never run the tests.", "Run the tests again."),
+    ("Never deploy on Friday.", "The Monday rule no longer applies."),
+    ("Never use Redis.", "The rule about Postgres is lifted."),
+    ("Never deploy on Friday.", "We can see the deploy of Friday now."),
     ("Never deploy on Friday.", "We will deploy on Monday instead."),
     ("Never deploy on Friday.", "Forget the Monday rule."),
     ("Always run the tests.", "Never run the slow tests."),

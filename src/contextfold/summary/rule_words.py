@@ -94,6 +94,7 @@ ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
     "are",
     "were",
 )
+_SHIPS = r"(?:deploy\w*|releases?|push\w*|merg\w+|commits?|migrations?)"
 ENGLISH = Phrases(
     rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least"
     rf"|the latest)"
@@ -117,7 +118,9 @@ ENGLISH = Phrases(
     r"|use \S{1,40}(?: \S{1,40})? (?:instead of|rather than|not)|no .{1,60}please"
     r"|no (?:(?:new|extra|additional|external|other|third[- ]party|breaking|global|hard-?coded) (?=\w)|emojis?"
     r"|comments|semicolons?|inline|mock\w*|hacks?|force|placeholders?|console|dependenc\w+)(?! ?(?:error|message|result"
-    r"|question)s?\b))\b",
+    r"|question)s?\b)"
+    rf"|no (?:{_SHIPS}|changes|work|meetings?|calls?) (?:on|over|during|after|before) (?:the )?(?:(?:mon|tues|wednes"
+    rf"|thurs|fri|satur|sun)day|weekend|holiday|(?=\d))s?|no {_SHIPS} without (?:an? |the |my |your |our )?\w+)\b",
     "nothing forbidden not prohibited off hands refrain only at no under unless stop make be take "
     "remember important report deadline due budget within over exceed stick keep rule constraint requirement policy "
     "restriction limit cap ceiling maximum minimum max up below less fewer by before until till without leave avoid "

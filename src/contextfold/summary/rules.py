@@ -332,7 +332,7 @@ def _says_else(one: Statement, before: Sequence[str]) -> bool:
 
 def _exact(text: str) -> set[str]:
     text = parted(text)
-    names = (name.removesuffix(" Regel") for name in identifiers.names(text))
+    names = (name.removesuffix(" Regel").removeprefix("The ") for name in identifiers.names(text))
     return {*(name for name in names if not WEEKDAY.fullmatch(name)), *_FIGURE.findall(text)}
 
 

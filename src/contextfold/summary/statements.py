@@ -17,7 +17,7 @@ from contextfold.summary import extractive_cues as cues
 from contextfold.summary.manner_words import FILLERS, KINDS, NAMING
 from contextfold.summary.rule_words import DAYS, NOW
 from contextfold.summary.standing_words import REPLIES
-from contextfold.summary.withdrawal_words import AMOUNT, ASIAN_VALUES, SETS, SETTING
+from contextfold.summary.withdrawal_words import AMOUNT, ASIAN_VALUES, RULE_ENDS, SETS, SETTING
 
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
@@ -37,7 +37,8 @@ _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
     "|直接|使用|改成|改为|换成|作废|不算数|开始|不用再|不必再|不需要再|每次|都要|常に|必ず|必須|絶対|今後"
     "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시|항상"
-    r"|\b(?:no longer|does(?: not|n['’]?t)) appl(?:y|ies)\b|\bdo(?: not|n['’]?t) apply(?= any| now|\W*\Z)"
+    r"|\b(?:(?:is|are|has been|have been) (?:now )?lifted|(?:no longer|does(?: not|n['’]?t)) appl(?:y|ies))\b"
+    r"|\bdo(?: not|n['’]?t) apply(?= any| now|\W*\Z)"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
@@ -68,7 +69,8 @@ WEEKDAY = re.compile(
 _BY_NOW = re.compile(rf" (?:{NOW})\b", re.IGNORECASE)
 FORGET = re.compile(
     r"\b(?:forget|never ?mind|scrap|vergiss\w*|oublie[zr]?|olvid[ae]\w*"
-    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij|भूल|(?:ignore|drop|lift) the (?:\w+ )?rules?)\b",
+    r"|esque[çc][ae]|dimentica\w*|vergeet|забудь\w*|zapomnij|भूल|(?:ignore|drop|lift) the (?:\w+ )?rules?"
+    rf"|{RULE_ENDS})\b",
     re.IGNORECASE,
 )
 """What they are about need not be all that a rule says: the linter is forgotten with *always run the linter*."""

@@ -164,6 +164,12 @@ _RATHER = (
 )
 """That something else is to be done, said as what is better."""
 
+RULE_ENDS = (
+    r"rules? (?:about [^,.;]{1,40} )?(?:(?:is|are|has been|have been) (?:now )?(?:lifted|off)"
+    r"|(?:no longer|do(?:es)?(?: not|n['’]?t)) appl\w+)"
+)
+"""That a rule, named by what it is about, holds no more."""
+
 _RULE = r"(?:rule|limit|restriction|requirement|constraint|deadline|budget)s?"
 LIFTS = (
     Phrases(
@@ -177,7 +183,7 @@ LIFTS = (
         r"|withdraw|withdrawn|no longer (?:appl\w+|holds?|valid|matters?|counts?|forbidden|in (?:force|effect))"
         rf"|(?:do(?:es)?|is|are){NOT} (?:apply|hold|matter|count|valid)|{_ENDS_ENGLISH}"
         r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
-        r"|lift(?:ed)? (?:the|that)|not anymore"
+        rf"|lift(?:ed)? (?:the|that)|{RULE_ENDS}|not anymore"
         r"|(?:line (?:length|width)|timeout|port|budget|limit|cap|maximum|threshold) is (?:now [€$£]?\d"
         r"|[€$£]?\d[\d.,]{0,12}(?: \w{1,12})? now)"
         r"|changed my mind|(?<!\bwhat )i meant|on second thought"
@@ -186,7 +192,7 @@ LIFTS = (
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
-        "instead forget never nevermind scrap scratch this that which make "
+        "rule instead forget never nevermind scrap scratch this that which make "
         "disregard ignore drop cancel withdraw no do don does is isn "
         "are aren you lift lifted not changed go feel i on replace from rather may can it its actually stop line "
         "timeout port budget limit cap maximum threshold skip in going any "
@@ -339,8 +345,10 @@ PERMITS = (
     Phrases(
         rf"{first('please', 'and', 'but', 'so', 'ok', 'okay', 'yes', 'yeah', 'now')}\b(?:feel free to|go ahead and)\b"
         r"|\b(?:(?:you|u)(?:['’]re| are)? (?:can|may|allowed to|free to)|(?:it['’]?s|is|are)"
-        r" (?:now |totally |perfectly )?(?:fine|ok|okay|allowed|permitted|welcome))\b",
-        "you feel go it its is are",
+        r" (?:now |totally |perfectly )?(?:fine|ok|okay|allowed|permitted|welcome)"
+        r"|we (?:can|may) (?:now|(?=.{1,60} now\W*\Z)))\b"
+        rf"|{_BEFORE}use (?:[^\s,.;]{{1,30}} ){{1,6}}again(?=\W*\Z)",
+        "you feel go it its is are we use",
     ),
     Phrases(
         r"\b(?:(?:du|ihr|man|sie) (?:darfst|dürft|darf|dürfen|kannst|könnt|kann|können)|(?:ist|sind|geht) (?:jetzt |nun"
