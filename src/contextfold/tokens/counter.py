@@ -17,7 +17,17 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError, check_tools, held, plain_integer, reason, shown
+from contextfold.errors import (
+    FormatError,
+    InputError,
+    PolicyError,
+    border,
+    check_tools,
+    held,
+    plain_integer,
+    reason,
+    shown,
+)
 from contextfold.formats import gemini_shapes as gemini
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
 from contextfold.tokens.estimate import estimate, estimate_together
@@ -184,7 +194,10 @@ def _source_of(part: Reasoning | Opaque) -> Any:
     """What a part was read from, as JSON has it where that is an object of Google's SDK."""
     if (value := held(part.source, "value")) is not None:
         return value  # a key of the message itself
-    return gemini.plain(part.source) if gemini.is_object(part.source) else part.source
+    if not gemini.is_object(part.source):
+        return part.source
+    with border("the size of a part cannot be told", FormatError):  # it may hold a mapping of anyone's
+        return gemini.plain(part.source)
 
 
 def _is_text(value: Any) -> bool:
