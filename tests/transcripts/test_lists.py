@@ -149,6 +149,40 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
     assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
 
 
+HELD = [{"type": "thinking", "thinking": "t", "signature": "s"}, {"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("output", [HELD, {"content": HELD}, json.dumps(HELD), json.dumps({"content": HELD})])
+def test_an_answer_of_which_its_blocks_alone_are_recorded_is_read(output: Any) -> None:
+    """Opik keeps nothing but the content of Anthropic's answers: the last message of each conversation was lost."""
+    answered = [*TALK[:1], {"role": "assistant", "content": HELD}]
+    assert one({"input": {"messages": TALK[:1]}, "output": output}).messages == answered
+    assert one({"input": {"messages": TALK}, "output": output}).messages == TALK
+
+
+ASKING = {"role": "user", "content": "go"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "format"),
+    [
+        ([ASKING, {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f"}]}], "anthropic"),
+        ([{"role": "user", "parts": [{"text": "go"}]}], "gemini"),
+        ([{"type": "human", "content": "go"}], "langchain"),
+        ([{"role": "user", "content": [{"text": "go"}]}], "bedrock-converse"),
+        ([ASKING, CALLING], "openai-chat"),
+        ([ASKING, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}], "openai-responses"),
+        ([ASKING], "openai-responses"),
+    ],
+)
+def test_a_record_of_a_call_that_names_its_model_holds_messages_of_any_format(asked: Any, format: str) -> None:
+    """Langfuse has them under ``input``, as requests to Responses have: LangChain's and Anthropic's lost their calls,
+    and Gemini's were refused.
+    """
+    found = one({"model": "m", "input": asked, "output": "done"})
+    assert (found.format, found.messages[: len(asked)]) == (format, asked)
+
+
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [

@@ -42,6 +42,10 @@ HOLDING = ("body", "body_raw", "outputBodyJson", "output", "message", "candidate
 """Keys of a response under which the answer may stand."""
 BODY = frozenset(("error", "choices", "candidates", "object", "usage"))
 """Keys of a body, which tell it from an answer that is JSON itself."""
+BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result")
+"""What answers of Anthropic's are made of."""
+OTHERS = ("openai-chat", "anthropic", "langchain", "gemini", "bedrock-converse")
+"""The formats whose marks tell more than the keys of what stands around the messages."""
 SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
 """Keys of an answer of Chat Completions, any of which may be all that it has."""
 
@@ -52,12 +56,14 @@ def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | N
     """
     if key == "contents":
         return "gemini"
-    if any(is_marked("openai-chat", message) for message in messages):
-        return None
     if key == "input" and "model" in body:
-        return "openai-responses"
-    is_anthropic = "anthropic_version" in body or ("system" in body and "model" in body)
-    return "anthropic" if is_anthropic else None
+        told = "openai-responses"
+    elif "anthropic_version" in body or ("system" in body and "model" in body):
+        told = "anthropic"
+    else:
+        return None
+    others = [name for name in OTHERS if name != told]
+    return None if any(is_marked(name, message) for message in messages for name in others) else told
 
 
 def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
@@ -113,24 +119,36 @@ def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> lis
 
 
 def _recorded(response: Any, messages: list[Any]) -> list[Any]:
-    """The messages of a response, which a log may hold as JSON, or as nothing but the text of the answer."""
+    """The messages of a response, which a log may hold as JSON, or as nothing but what the answer says."""
     if isinstance(response, list) and len(response) == 1 and isinstance(response[0], str):
         response = response[0]
-    if not isinstance(response, str) or _is_event_stream(response):
-        return answer_in(response)
     last = first_object(messages[-1:])
+    if not isinstance(response, str) or _is_event_stream(response):
+        return answer_in(response) or _answer_of(_blocks_in(response), last)
     if response.lstrip().startswith(("{", "[")):
         held = json_in(response)
         if (found := answer_in(held)) or held in ({}, []) or (isinstance(held, dict) and not BODY.isdisjoint(held)):
             return found
+        if blocks := _blocks_in(held):
+            return _answer_of(blocks, last)
+    return _answer_of(response, last)
+
+
+def _answer_of(said: str | list[Any], last: dict[str, Any]) -> list[Any]:
+    """A text, or blocks, as an answer behind the message ``last``."""
     is_answered = last.get("role", last.get("type")) in ("assistant", "model", "ai")
-    if is_answered or not response.strip():  # then a text beside it may be anything
+    if is_answered or not said or (isinstance(said, str) and not said.strip()):  # then it may be anything
         return []
     if isinstance(last.get("parts"), list):
-        return [{"role": "model", "parts": [{"text": response}]}]
-    if shape_of(last) is not None:
-        return [{"type": "ai", "content": response}]
-    return [{"role": "assistant", "content": response}]
+        return [{"role": "model", "parts": [{"text": said}]}] if isinstance(said, str) else []
+    return [{"type": "ai", "content": said} if shape_of(last) is not None else {"role": "assistant", "content": said}]
+
+
+def _blocks_in(response: Any) -> list[Any]:
+    """The blocks of an answer of Anthropic's, where a recorder keeps these alone (Opik)."""
+    content = response.get("content") if isinstance(response, dict) and "role" not in response else response
+    blocks = objects_in(content)
+    return blocks if blocks == content and all(one.get("type") in BLOCKS for one in blocks) else []
 
 
 def _is_among(answer: list[Any], messages: list[Any]) -> bool:
