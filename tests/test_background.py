@@ -299,6 +299,29 @@ def test_a_failure_in_the_background_is_told_and_changes_nothing() -> None:
     assert out.compaction is None
 
 
+def test_a_pass_that_was_of_no_use_in_the_background_is_no_failure_of_the_summarizer() -> None:
+    """What must stay left nothing to summarize. Then an output filled the window, and the built-in summary stood in
+    for a model that had never been asked.
+    """
+
+    def log(name: str, lines: int) -> str:
+        return "\n".join(f"{name} {number} says {number * 7} at place_{number}" for number in range(lines))
+
+    slow, told = Slow(), list[str]()
+    subject = compactor(slow, on_event=lambda event: told.append(event.name))
+    messages = [{"role": "user", "content": log("task", 330)}, *turn(0)[::-1]]
+    assert subject.compact(messages).tokens_after > SOFT * 0.8 * WINDOW
+    while "skipped" not in told or is_preparing():
+        time.sleep(0.005)
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    out = subject.compact([*messages, {"role": "tool", "tool_call_id": "c", "content": log("line", 110)}])
+    assert out.changed
+    assert "fallback_used" not in told
+    assert slow.calls == 1
+    assert out.summary.text == "The user asks for one module after the other; all were looked at."
+
+
 def test_where_no_summary_can_be_shared_that_is_told_once_and_not_met_again_in_each_turn() -> None:
     told: list[str] = []
     lost: list[Any] = []

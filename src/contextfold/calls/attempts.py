@@ -70,13 +70,15 @@ class PassAttempts:
         conversation, waits = self.conversation, self._is_preparing()
         if not await self._awaited(question):
             return None
+        before, means = conversation.attempt, self.means
+        failed = isinstance(before, FailedAt) and before.asked
         # Else each call would pay for the same failure; a new message or record is a new state.
-        if not question.forced and conversation.attempt == conversation.state and not (waits and self.policy.fallback):
+        is_repeated = failed and before == conversation.state and not (waits and self.policy.fallback)
+        if is_repeated and not question.forced:
             self._skip("the summary failed for this very history", question)
             return None
-        before, means = conversation.attempt, self.means
         if isinstance(before, FailedAt) and self.policy.on_failure == "keep":
-            if self._rests(before, question):
+            if failed and self._rests(before, question):
                 self._skip("the summary failed several times: it is tried again when more has been said", question)
                 return None
             if self.policy.soft_share is not None and self._can_go_on(question):
@@ -84,7 +86,8 @@ class PassAttempts:
                 self.prepare(question)
                 self._skip("a summary is prepared once more", question)
                 return None
-            if self.policy.fallback is not None and (waits or (self.policy.soft_share and not question.forced)):
+            is_late = waits or (self.policy.soft_share and not question.forced)
+            if failed and self.policy.fallback is not None and is_late:
                 # It had its time. Asked again, a model that is silent would hold this request as long once more.
                 means = self._built_in(before)
         # What is paid for stays known until there is something in its place: a task may be cancelled at any await.
@@ -132,8 +135,12 @@ class PassAttempts:
                 return None
 
         async def make(ports: Ports) -> Compaction | None:
+            nonlocal state
             found = await told(self._performed(question, self.means_over(ports, observer)))
-            return found[0].compaction if found is not None and isinstance(found[0], Made) else None
+            if found is None or isinstance(found[0], Nothing):
+                state = replace(state, asked=found is None or found[0].cause == "summary_failed")
+                return None
+            return found[0].compaction
 
         async def shared(once: Once, ports: Ports) -> Compaction | bool | None:
             return await once(_base(question), partial(make, ports))

@@ -62,6 +62,8 @@ class FailedAt:
     """The length from which on a model is asked once more."""
     times: int = field(default=1, compare=False)
     """How many in a row this is."""
+    asked: bool = field(default=True, compare=False)
+    """False: no model was asked, since a pass was of no use then."""
 
     def after(self, before: FailedAt | Prepared | None) -> FailedAt:
         """This failure behind what was ``before``. The next turn asks again, since most failures pass; where several
