@@ -21,7 +21,7 @@ from contextfold.errors import is_control_flow, reason
 from contextfold.observe import Observer
 from contextfold.passes.means import Made, Means, Nothing
 from contextfold.passes.prepared import Prepared
-from contextfold.passes.question import Question
+from contextfold.passes.question import BACKGROUND, Question
 from contextfold.policy import PATIENCE, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
@@ -120,7 +120,7 @@ class PassAttempts:
         if conversation.background is None:
             conversation.background = Background(self.policy.summary.parallel)
         # Without pins and instructions for this call alone: a later call takes what is prepared.
-        question = replace(question, policy=self.policy, forced="background", instructions="")
+        question = replace(question, policy=self.policy, forced=BACKGROUND, instructions="")
         question = replace(question, history=question.history.snapshot())
         state, before, observer = conversation.state, conversation.attempt, self.observer.another()
 

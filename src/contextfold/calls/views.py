@@ -27,7 +27,7 @@ from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
 from contextfold.observe import Observer
 from contextfold.passes.means import Means
-from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
+from contextfold.passes.question import Proposal, Question, Trigger, floor_of, nearing, triggered
 from contextfold.policy import Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, Recalled
@@ -265,12 +265,10 @@ class _Call:
 
     def _is_soon(self, base: str | None) -> bool:
         """Whether to prepare a pass now: the view is near its trigger. ``base``: as of ``PassAttempts.may_prepare``."""
-        share, conversation = self.policy.soft_share, self.conversation
-        if share is None or not self.attempts.may_prepare(base):
+        conversation = self.conversation
+        if not self.attempts.may_prepare(base):
             return False
-        # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
-        tokens, messages = math.ceil(self._size() / share), math.ceil(len(conversation.view.wire) / share)
-        if triggered(self.policy, self.limits, tokens, messages) is None:
+        if nearing(self.policy, self.limits, self._size(), len(conversation.view.wire)) is None:
             return False
         if self.request.previous is not None:
             return True

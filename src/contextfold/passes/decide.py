@@ -459,7 +459,17 @@ class _Pass:
         words = self._words()
         # what stands before a provider's own compaction would not be read
         older = [n for n in self._present() if n not in kept and n not in self.held and n > self.native]
-        return words.chosen(older, beside=kept, room=room)
+        return words.chosen(older, beside=kept, room=room, most=self._most_users(kept))
+
+    def _most_users(self, kept: set[int]) -> int | None:
+        """How many older messages of users may stay: half of what else stays leaves below a trigger that counts
+        messages, or the view would fire it again, or for ever. None for any number.
+        """
+        question = self.question
+        clauses = question.policy.clauses(question.limits.window, question.limits.overhead) if self.by_count else ()
+        counts = [int(size.value) for clause in clauses for size in clause.sizes if size.unit == "messages"]
+        stays = len(kept - self.before) + len(self.held.keys() - kept) + 1  # with the summary
+        return max(0, min(counts) - stays) // 2 if counts else None
 
     def _words(self) -> UsersWords:
         return UsersWords(self.question, self.sizes, self.held)

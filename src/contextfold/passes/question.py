@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from contextfold.cached import cached_property
@@ -33,6 +34,8 @@ SHORT_TURN = 400
 
 MANUAL = "manual"
 """The reason of a pass that a caller asked for."""
+BACKGROUND = "background"
+"""That of one that is prepared for the trigger that is near."""
 WITH_THINKING = "malformed_history: no_thinking"
 """The trigger of a record that shows all thinking again."""
 
@@ -233,12 +236,22 @@ def is_thinking_asked_for(record: Compaction, messages: Sequence[Message], polic
 
 def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> Trigger | None:
     """What makes a view of ``tokens`` tokens and ``messages`` messages compact; None when nothing does."""
+    if forced == BACKGROUND:
+        near = nearing(policy, limits, tokens, messages)
+        return Trigger(forced, by_count=near is not None and near.by_count)
     if forced:
         return Trigger(forced, by_count=forced == MANUAL)
     for clause in policy.clauses(limits.window, limits.overhead):
         if clause.reached(tokens=tokens, messages=messages, window=limits.window):
             return Trigger(str(clause), by_count=any(size.unit == "messages" for size in clause.sizes))
     return None
+
+
+def nearing(policy: Policy, limits: Limits, tokens: int, messages: int) -> Trigger | None:
+    """What is about to make such a view compact, from the policy's share of it on; None when nothing is."""
+    share = policy.soft_share
+    # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
+    return None if share is None else triggered(policy, limits, ceil(tokens / share), ceil(messages / share))
 
 
 def floor_of(

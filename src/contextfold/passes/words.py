@@ -55,9 +55,11 @@ class UsersWords:
         history = self._question.history
         return any(history.said(_is_rule, n) for n in range(len(self._messages)) if n not in self._held)
 
-    def chosen(self, older: Sequence[int], *, beside: set[int], room: int) -> tuple[dict[int, str], Shortening, int]:
+    def chosen(
+        self, older: Sequence[int], *, beside: set[int], room: int, most: int | None = None
+    ) -> tuple[dict[int, str], Shortening, int]:
         """Which of the ``older`` messages, in ascending order, stay within ``room`` tokens, and why; how long ones are
-        shortened; and their size then. ``beside``: what stays anyway.
+        shortened; and their size then. ``beside``: what stays anyway. ``most``: how many may stay; None for any number.
 
         Some of the room goes to the newest, the rest to what is worth most for its tokens: rules before corrections and
         answers to a question, those before others, short before long. Of rules that say the same of other names or
@@ -75,6 +77,8 @@ class UsersWords:
         # however old.
         for newest in (True, False):
             for index in found if newest else by_worth:
+                if len(users) == most:
+                    break
                 if index in users or (key := self._about(index)) in said:
                     continue
                 clip = self._shortened(index, whole // 2) if self._sizes[index] > whole else NOTHING
