@@ -309,17 +309,59 @@ def test_a_pass_that_was_of_no_use_in_the_background_is_no_failure_of_the_summar
 
     slow, told = Slow(), list[str]()
     subject = compactor(slow, on_event=lambda event: told.append(event.name))
-    messages = [{"role": "user", "content": log("task", 330)}, *turn(0)[::-1]]
+    messages = [{"role": "user", "content": log("task", 380)}, *turn(0)[::-1]]
     assert subject.compact(messages).tokens_after > SOFT * 0.8 * WINDOW
     while "skipped" not in told or is_preparing():
         time.sleep(0.005)
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
-    out = subject.compact([*messages, {"role": "tool", "tool_call_id": "c", "content": log("line", 110)}])
+    out = subject.compact([*messages, {"role": "tool", "tool_call_id": "c", "content": log("line", 170)}])
     assert out.changed
     assert "fallback_used" not in told
     assert slow.calls == 1
     assert out.summary.text == "The user asks for one module after the other; all were looked at."
+
+
+def paid_for(policy: Policy, turns: int = 40) -> tuple[int, int, int]:
+    """Summaries that were asked for and that came into force, and the longest view, where each turn waits for what is
+    prepared.
+    """
+    slow, messages, out = Slow(), list[Message](), None
+    subject = Compactor(window=100_000, summarizer=slow, policy=policy)
+    made = longest = 0
+    for number in range(turns):
+        messages = [*messages, *turn(number)]
+        out = subject.compact(messages, out and out.compaction)
+        made += out.changed
+        longest = max(longest, len(out.messages))
+        while is_preparing():
+            time.sleep(0.001)
+    return slow.calls, made, longest
+
+
+def test_a_trigger_that_counts_messages_is_prepared_for_as_any_other() -> None:
+    """The passes that were prepared wanted fewer tokens and not fewer messages, so nothing ever left the view."""
+    calls, made, longest = paid_for(Policy(background=True, trigger=("messages", 40)))
+    assert 1 <= made <= calls <= made + 1
+    assert longest <= 40
+
+
+def test_where_a_trigger_is_below_what_must_be_kept_each_summary_that_is_prepared_is_used() -> None:
+    """There were three for each that came into force: what was prepared still fired the trigger, and was not taken."""
+    keep = {"keep": ("messages", 20), "trigger": ("tokens", 700)}
+    calls, made, _ = paid_for(Policy(background=True, **keep))
+    assert 3 <= made <= calls <= made + 1
+
+
+def test_no_summary_is_prepared_that_would_free_nothing() -> None:
+    slow, told = Slow(), list[str]()
+    subject = compactor(slow, on_event=lambda event: told.append(event.name))
+    task = "\n".join(f"task {number} says {number * 7} at place_{number}" for number in range(345))
+    assert subject.compact([{"role": "user", "content": task}, *turn(0)[::-1]]).tokens_after > SOFT * 0.8 * WINDOW
+    while is_preparing():
+        time.sleep(0.001)
+    assert "skipped" in told
+    assert slow.calls == 0
 
 
 def test_where_no_summary_can_be_shared_that_is_told_once_and_not_met_again_in_each_turn() -> None:

@@ -42,6 +42,20 @@ def test_a_rule_stays_before_newer_chatter() -> None:
     assert chatter[4] not in view
 
 
+@pytest.mark.parametrize("more", [{}, {"keep": ("messages", 20)}, {"keep": ("messages", 30)}], ids=str)
+def test_a_trigger_that_counts_messages_is_obeyed_however_much_users_say(more: dict[str, Any]) -> None:
+    """All that users said stayed, as there was room for it in tokens: after 150 turns the view had 189 messages."""
+    most, rule = 40, "Never write to the production database of the shop."
+    subject, record, longest = Compactor(window=100_000, policy=Policy(trigger=("messages", most), **more)), None, 0
+    history = [entry | {"content": entry["content"][:60]} for entry in talk(100, {3: rule})]
+    for stop in range(3, len(history) + 1, 2):
+        out = subject.compact(history[:stop], record)
+        record = out.compaction
+        longest = max(longest, len(out.messages))
+    assert longest < most
+    assert rule in users(out.messages)
+
+
 def test_newer_words_that_stand_above_the_summary_hold_against_it() -> None:
     """Where roles need not alternate, what users said stands there: "later messages" would let the old value win."""
     said = {3: "Use port 8000 for the gateway.", 18: "Use port 9000 instead."}

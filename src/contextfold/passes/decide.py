@@ -24,7 +24,7 @@ from contextfold.passes import joined
 from contextfold.passes.fates import PASSED, fates
 from contextfold.passes.fates import evicted_fate as evicted_fate  # and what becomes of a message that leaves
 from contextfold.passes.means import Nothing as Nothing  # decisions are read from here
-from contextfold.passes.question import Question, Trigger, triggered
+from contextfold.passes.question import BACKGROUND, Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old, without
 from contextfold.passes.words import UsersWords
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
@@ -110,6 +110,8 @@ class _Pass:
         self.limits = question.limits
         self.sizes = list(question.sizes_after)
         self.by_count = trigger.by_count
+        self.is_wanted = question.forced not in (None, BACKGROUND)
+        """A person or a refusal wants the pass. One that is prepared is made where it would be made at the trigger."""
         self.before, removed = question.out_of_view
         # Pending calls are no part of the floor: they stay whatever their size, but results beside them may still be
         # clipped.
@@ -173,7 +175,7 @@ class _Pass:
         """At a higher target, as low as it can be, below the trigger; below the window where the view exceeds that."""
         # A view that ends right at the trigger would fire it again with the next message.
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
-        room = 2 if self.question.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
+        room = 8 if self.is_wanted else 2  # after a refusal the limit may be a guess: stay well below it
         # `share` divides the room above what must stay: a part of it first, so that the view ends low, then all of it.
         for share in (room, 1):
             target = self._raised(problem, ceiling, share)
@@ -533,8 +535,13 @@ class _Pass:
         gain = self.question.view_tokens - expected
         fits = self.question.view_tokens <= self.limits.window
         # How much is worth it is ours to say under the default trigger, and the caller's with a number.
-        forced = self.question.forced is not None or self.by_count
-        if forced or not fits or gain >= self.limits.minimum_gain or (self._obeys_trigger and gain > 0):
+        if (
+            self.is_wanted
+            or self.by_count
+            or not fits
+            or gain >= self.limits.minimum_gain
+            or (self._obeys_trigger and gain > 0)
+        ):
             return None
         least = self.limits.minimum_gain
         return Nothing(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {least:,}")
@@ -549,7 +556,7 @@ class _Pass:
     def _no_step(self, evicted: set[int], tail: Sequence[Group]) -> Nothing | None:
         """Under a trigger below what must be kept, a pass waits until enough has come since the last one."""
         question = self.question
-        if question.record is None or question.forced or question.view_tokens > self.limits.window:
+        if question.record is None or self.is_wanted or question.view_tokens > self.limits.window:
             return None
         kept = [n for group in tail for n in group.indices]
         if len(evicted) >= max(2, STEP * len(kept)):

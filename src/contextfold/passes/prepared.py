@@ -6,9 +6,10 @@ What belongs here: whether it may still come into force. What does not: making i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contextfold.conversation.history import History
+from contextfold.errors import CannotFit
 from contextfold.passes.question import Question, triggered
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import build
@@ -36,4 +37,17 @@ class Prepared:
         tokens = view.tokens + sum(question.overhead.values())
         if question.forced:
             return made if tokens <= question.limits.target else None
-        return made if triggered(question.policy, question.limits, tokens, len(view.wire)) is None else None
+        if triggered(question.policy, question.limits, tokens, len(view.wire)) is None:
+            return made
+        after = replace(question, record=made, view_tokens=tokens, view_messages=len(view.wire))
+        return made if _leaves_nothing(after) else None
+
+
+def _leaves_nothing(question: Question) -> bool:
+    """Whether nothing comes of the trigger that fires: what must be kept is above it, or too little could leave."""
+    from contextfold.passes.decide import Nothing, decide  # only a pass needs it
+
+    try:
+        return isinstance(decide(question), Nothing)
+    except CannotFit:
+        return False

@@ -70,6 +70,8 @@ class UsersWords:
         whole = int(LARGEST * room)
         price = {n: BESIDE_WORDS + self._sizes[n] for n in found}
         by_worth = sorted(found, key=lambda n: (-self._value(n) / price[n], -n))
+        if most is not None:  # where messages are counted, a long rule costs no more than a short remark
+            by_worth.sort(key=lambda n: -self._question.history.said(_worth, n))
         users: dict[int, str] = {}
         clips: list[Shortening] = []
         said = {self._about(n) for n in beside if self._is_said(n)}
@@ -77,7 +79,7 @@ class UsersWords:
         # however old.
         for newest in (True, False):
             for index in found if newest else by_worth:
-                if len(users) == most:
+                if most is not None and len(users) >= (FOR_NEWEST * most if newest else most):
                     break
                 if index in users or (key := self._about(index)) in said:
                     continue
