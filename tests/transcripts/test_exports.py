@@ -188,3 +188,15 @@ def test_what_was_spoken_and_plain_texts_of_results_are_read_of_claudes_apps() -
     given = {"type": "tool_result", "tool_use_id": "x", "content": ["a", {"type": "text", "text": "b"}, 3]}
     said["chat_messages"][1]["content"] = [used, given]
     assert [message["content"] for message in one(rows(said)).messages] == ["Look.", "", "a\nb\n3"]
+
+
+def test_what_was_found_on_a_page_is_told_with_its_title_and_its_address() -> None:
+    """An agent that is asked where it read something had the words alone."""
+    found = {"title": "Ports", "url": "https://example.org/ports", "text": "table ports"}
+    page = "Ports\nhttps://example.org/ports\ntable ports"
+    result = {"type": "tool_result", "name": "web_search", "content": [{"type": "knowledge", **found}]}
+    said = [{"uuid": "1", "sender": "assistant", "content": [{"type": "tool_use", "name": "web_search"}, result]}]
+    assert one([{"uuid": "c", "chat_messages": said}]).messages[1]["content"] == page
+    asked = node("a", None, "assistant", code("search"), recipient="web")
+    quoted = node("b", "a", "tool", {"content_type": "tether_quote", **found}, name="web")
+    assert one([chatgpt(asked, quoted)]).messages[1]["content"] == page

@@ -154,7 +154,7 @@ def _content(message: dict[str, Any]) -> str:
     if content.keys().isdisjoint((*TOLD, *SAID)):  # of a kind that came later
         rest = {key: held for key, held in content.items() if key not in ("content_type", "parts", "thoughts") and held}
         return json_text(rest) if rest else ""
-    told = [content.get(key) for key in TOLD]
+    told = [content.get(key) for key in (*TOLD, "url")]
     return "\n".join(one for one in [*told, _first_text(content, *SAID)] if isinstance(one, str) and one)
 
 
@@ -227,5 +227,11 @@ def _blocks(blocks: list[dict[str, Any]], place: int) -> Iterator[dict[str, Any]
 def _result(content: Any) -> str:
     if not isinstance(content, list):
         return content if isinstance(content, str) else json_text(content)
-    texts = ((_first_text(one, "text") if isinstance(one, dict) else one) or json_text(one) for one in content)
+    texts = ((_page(one) if isinstance(one, dict) else one) or json_text(one) for one in content)
     return "\n".join(text if isinstance(text, str) else json_text(text) for text in texts)
+
+
+def _page(block: dict[str, Any]) -> str:
+    """What a block says, below the title and the address of the page that it is from. Empty where it has no text."""
+    text = _first_text(block, "text")
+    return "\n".join(filter(None, (_first_text(block, "title"), _first_text(block, "url"), text))) if text else ""
