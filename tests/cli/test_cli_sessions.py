@@ -147,6 +147,23 @@ def test_a_file_of_several_conversations_becomes_several_threads(folder: Path) -
     assert "y: 6 messages" in run("sessions", "import", "two.jsonl", "--thread", "y", "--pick", "2")
 
 
+@pytest.mark.parametrize("named", [(), ("--thread", "mine")])
+def test_an_export_that_has_new_conversations_before_the_old_ones_is_imported_again(folder: Path, named: Any) -> None:
+    """As ChatGPT's and Claude's have: threads were named by places in the file, so the second import was refused."""
+
+    def exported(*ids: str) -> None:
+        said = [{"uuid": "m", "sender": "human", "text": "Which port?", "content": []}]
+        talks = [{"uuid": id, "chat_messages": [{**said[0], "text": f"{id}: which port?"}]} for id in ids]
+        (folder / "conversations.json").write_text(json.dumps(talks))
+
+    exported("old", "older")
+    run("sessions", "import", "conversations.json", *named)
+    exported("new", "old", "older")
+    base = "mine-" if named else "conversations.json#"
+    there = [f"{base}{id}: 1 messages, there already" for id in ("old", "older")]
+    assert run("sessions", "import", "conversations.json", *named).splitlines() == [f"{base}new: 1 messages", *there]
+
+
 def test_an_import_that_broke_off_is_repeated_and_goes_on(folder: Path) -> None:
     """Its second conversation cannot be stored; the first one is."""
     lines = [json.dumps({"messages": conversation(turns)}) for turns in (2, 3)]

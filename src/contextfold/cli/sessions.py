@@ -138,11 +138,8 @@ def import_file(
 
     with plain_errors(file):
         found, opened = files.load_all(file, format=source_format, pick=pick), open_store(store)
-        for number, conversation in enumerate(found, 1):
+        for name, conversation in zip(_names_of_threads(found, file, thread), found, strict=True):
             place = conversation.name or files.display_name(file)
-            # A name that is empty, of a variable that a script never set, is refused and not replaced by another one.
-            name = thread if thread is not None else conversation.name or Path(file).stem
-            name = f"{name}-{number}" if len(found) > 1 and name else name
             session = _session(name, opened, namespace, format=conversation.format)
             if not conversation.messages:  # a thread begins with its first message
                 say(f"{name}: no messages to import")
@@ -157,6 +154,18 @@ def import_file(
                 raise InputError(f"{place}: {error}") from error
             count = f"{name}: {len(conversation.messages):,} messages"
             say(f"{count}, {f'{len(new):,} of them new' if new else 'there already'}" if there else count)
+
+
+def _names_of_threads(found: Sequence[Conversation], file: str, thread: str | None) -> list[str]:
+    """A thread for each conversation: by what the file calls it, as the next export has new ones before it."""
+    # A name that is empty, of a variable that a script never set, is refused and not replaced by another one.
+    if thread is not None and (len(found) == 1 or not thread):
+        return [thread] * len(found)
+    ids = [one.id for one in found]
+    if all(ids) and len(set(ids)) == len(ids):
+        return [f"{thread}-{id}" if thread else f"{Path(file).name}#{id}" for id in ids]
+    names = [thread or one.name or Path(file).stem for one in found]
+    return [f"{name}-{number}" for number, name in enumerate(names, 1)] if len(found) > 1 else names
 
 
 def _common(there: Sequence[Any], known: str | None, conversation: Conversation, name: str, place: str) -> int:

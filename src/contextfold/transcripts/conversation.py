@@ -22,3 +22,4 @@ class Conversation:
     kind: str
     tools: tuple[Any, ...] = ()
     left_out: tuple[str, ...] = ()
+    id: str = ""

@@ -36,15 +36,16 @@ def recognizes(document: TranscriptFile) -> bool:
 def read(document: TranscriptFile) -> list[Conversation]:
     kind = "chatgpt" if document.objects[0].keys() >= CHATGPT else "claude-apps"
     each = [_chatgpt(row) if kind == "chatgpt" else _claude(row) for row in document.objects]
-    said = [(messages, gone) for rows, gone in each if (messages := parts.as_messages(rows))]
+    ids = [_first_text(row, "conversation_id", "uuid", "id") for row in document.objects]
+    said = [(id, found, gone) for id, (rows, gone) in zip(ids, each, strict=True) if (found := parts.as_messages(rows))]
     if not said:
         raise InputError(
             f"{document.name}: nothing was said in any conversation of this export: give one with messages"
         )
     found = []
-    for name, (messages, gone) in zip(document.names(len(said)), said, strict=True):
+    for name, (id, messages, gone) in zip(document.names(len(said)), said, strict=True):
         told = f"messages {LEFT_OUT}: {gone:,}"
-        found.append(Conversation(name, "openai-chat", messages, kind, left_out=(told,) if gone else ()))
+        found.append(Conversation(name, "openai-chat", messages, kind, left_out=(told,) if gone else (), id=id))
     return found
 
 
