@@ -213,7 +213,7 @@ class PassAttempts:
     def _was_tried(self, base: str | None) -> bool:
         attempt = self.conversation.attempt
         if not isinstance(attempt, Prepared):
-            return attempt is not None
+            return attempt is not None and attempt.asked  # what was of no use may be, with more that was said
         # One that was prepared under another record is in force by now; one that fits no longer never will be.
         return attempt.base == base and attempt.still_fits(self.conversation.history) is not None
 

@@ -407,7 +407,9 @@ class _Pass:
             return self._at(self.limits.comfortable)
         expected = kept_tokens + budget
         fires_again = self._obeys_trigger and self._fires(expected, self._view_messages(evicted))
-        if skip := self._too_little(expected) or (self._no_step(evicted, tail) if fires_again else None):
+        # What is prepared early has room for all of its summary, so what it may free at most counts.
+        freed_to = min(expected, kept_tokens + SMALLEST_SUMMARY) if self.question.forced == BACKGROUND else expected
+        if skip := self._too_little(freed_to) or (self._no_step(evicted, tail) if fires_again else None):
             return skip
         prose = self._prose(budget)
         return self._plan(
