@@ -137,10 +137,11 @@ class PassAttempts:
         async def make(ports: Ports) -> Compaction | None:
             nonlocal state
             found = await told(self._performed(question, self.means_over(ports, observer)))
-            if found is None or isinstance(found[0], Nothing):
-                state = replace(state, asked=found is None or found[0].cause == "summary_failed")
-                return None
-            return found[0].compaction
+            made = found[0] if found is not None else None
+            if isinstance(made, Made):
+                return made.compaction
+            state = replace(state, asked=made is None or made.cause == "summary_failed")
+            return None
 
         async def shared(once: Once, ports: Ports) -> Compaction | bool | None:
             return await once(_base(question), partial(make, ports))
