@@ -89,7 +89,8 @@ def _numbers(found: dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
 
 def strings(value: Any, skipped: Callable[[dict[str, Any]], frozenset[str]], *, numbers: bool = False) -> Iterator[str]:
     """Every string inside, in order, but those under the ``skipped`` keys of each object. A loop, because nothing
-    limits the depth. ``numbers``: those of each object or list too, behind its strings, as JSON with their names.
+    limits the depth. ``numbers``: those of each object or list too, and what is true or false, behind its strings, as
+    JSON with their names.
 
     Raises ``ValueError`` for a value that contains itself, or has more values than any message.
     """

@@ -346,8 +346,8 @@ _OF_THE_TASK = (
     *("response_format", "text", "text_format", "output_format"),
     *("mcp_servers", "container", "web_search_options", "prompt"),
 )
-"""Arguments that shape an answer to the task, and no summary. Anthropic refuses servers and containers that no tool is
-for; a stored prompt of OpenAI's has instructions and tools of its own.
+"""Arguments that shape an answer to the task, and no summary: servers and containers are for its tools, and a stored
+prompt of OpenAI's has instructions and tools of its own.
 """
 
 LEAST_ANSWER = 2_048

@@ -332,11 +332,10 @@ def with_nouns(text: str, size: int) -> frozenset[str]:
 
 
 def _ruled(text: str) -> frozenset[str]:
-    return (
-        frozenset()
-        if FORGET.search(text)
-        else _content(cues.PROHIBITS.sub(" ", _MODAL.sub(" ", _STRESSED.sub("", text))))
-    )
+    """All that a rule says, without words for rules."""
+    if FORGET.search(text):
+        return frozenset()
+    return _content(cues.PROHIBITS.sub(" ", _MODAL.sub(" ", _STRESSED.sub("", text))))
 
 
 def _permitted(text: str) -> frozenset[str]:

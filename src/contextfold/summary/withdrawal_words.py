@@ -165,8 +165,8 @@ _RATHER = (
 """That something else is to be done, said as what is better."""
 
 RULE_ENDS = (
-    r"rules? (?:about [^,.;]{1,40} )?(?:(?:is|are|has been|have been) (?:now )?(?:lifted|off)"
-    r"|(?:no longer|do(?:es)?(?: not|n['’]?t)) appl\w+)"
+    r"rules? (?:about [^,.;]{1,40} )?(?:(?:is|are|has been|have been) (?:now )?lifted"
+    rf"|(?:no longer|do(?:es)?{NOT}) appl\w+)"
 )
 """That a rule, named by what it is about, holds no more."""
 
